@@ -63,6 +63,7 @@ const advice: Readonly<Record<string, string>> = {
   push: 'Build and push the image with docker, and then run "longshore run".',
   '--since': 'Give the number of newest lines with -n, and follow with -f.',
   '-a': '"longshore ps" lists containers in every status.',
+  '-c': 'The command of a container follows --, such as: longshore run IMAGE -- sh -c date',
   '--replicas': 'A container has no replicas. Run another one.',
   '--volume': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
   '-v': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',

@@ -10,6 +10,7 @@ import { carryOut } from './execute.ts';
 import { withoutRemovals } from './file/model.ts';
 import { readFiles } from './file/read.ts';
 import { textOfRemark, type Remark } from './file/tree.ts';
+import { foreseen } from './foresee.ts';
 import { findAll } from './found.ts';
 import { planOf, type Plan } from './plan.ts';
 import { doneText, planText, stoppedText, valueOf, type Done } from './show.ts';
@@ -62,7 +63,10 @@ export async function apply(context: Context, options: ApplyOptions): Promise<vo
   if (prune && wanted.projects.length === 0)
     throw new Refused('--prune: give the file a name ("name: shop" at its top), which says what is of this file');
   const asked = prune ? wanted : withoutRemovals(wanted);
-  const plan = planOf(asked, await findAll(context, asked));
+  const found = await findAll(context, asked);
+  const ofFile = planOf(asked, found);
+  refuseFaults(ofFile.faults);
+  const plan = await foreseen(context, ofFile, found);
   refuseFaults(plan.faults);
   if (!context.isJson) context.show(undefined, planText(plan));
   if (dryRun) {

@@ -3,13 +3,12 @@
  * planned again from what it left, and finished.
  */
 import { retry } from '../../lib/time/retry.ts';
-import { metadataToStore } from '../../schemas/api/fields/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, doneOf, orNone } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { settled, waitFor } from '../client/wait.ts';
 import type { Context } from '../context.ts';
-import { prepare, relabel } from '../tenant/prepare.ts';
+import { createFrom, replaceBy, secretsOf, type DocumentBody } from '../tenant/document.ts';
 import { goalOf, type Goal } from '../tenant/done.ts';
 import { watchDone } from '../tenant/progress.ts';
 import { secretBody } from '../tenant/secrets.ts';
@@ -90,70 +89,48 @@ async function set({ context: { api, tell }, values }: Work, step: SetStep, roll
 }
 
 /** A job of a Compose file may be started again on failure. */
-const goalIn = ({ stableS }: Work, { policy, isJob }: WantedContainer): Goal => goalOf(policy, stableS, isJob);
+const goalIn = ({ stableS }: Work, { document, isJob }: WantedContainer): Goal =>
+  goalOf(document.policy, stableS, isJob);
 
 const pathOf = (id: string) => ({ path: { id } });
 
-/** Declared stopped, so that its first run has its policy and its secrets. */
-async function create(work: Work, step: ContainerCreate): Promise<Outcome> {
+async function create(work: Work, { wanted, body, after, name }: ContainerCreate): Promise<Outcome> {
   const { context, isDetached, timeoutS } = work;
-  const { api, tell } = context;
-  const { wanted, after, name } = step;
   if (after !== undefined) {
-    tell(`${name}: the one before is being removed`);
+    context.tell(`${name}: the one before is being removed`);
     await untilGone(context, after, name, timeoutS);
   }
-  const { declaration, host } = wanted;
-  const declared = { ...declaration, ...metadataToStore(wanted.metadata) };
-  const body = {
-    name,
-    ...Object.fromEntries(Object.entries(declared).filter(([, value]) => value !== null)),
-    ...(host === undefined ? {} : { host_key: host }),
-  };
-  const container = await dataOf(api.POST('/api/v2/compute', { params: { query: { start: false } }, body }));
-  await prepare(context, container.id, { policy: wanted.policy, uses: wanted.uses });
-  await doneOf(api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));
+  const container = await createFrom(context, body);
   if (!isDetached) await watchDone(context, container, { goal: goalIn(work, wanted), seconds: timeoutS });
   return 'changed';
 }
 
 async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<string>): Promise<Outcome> {
   const { context, isDetached, timeoutS } = work;
-  const { found, wanted, patch, hasOtherPolicy, hasOtherUses, metadata, isStarted, name } = step;
-  const { container, etag, uses } = found;
-  const used = [...Object.values(uses.env), ...Object.values(uses.files).map(({ secret }) => secret)];
-  const isRolled = used.some((secret) => rolled.has(secret));
+  const { found, wanted, body, isRetried, name } = step;
+  const { id } = found;
+  const isRolled = secretsOf(found.document).some((secret) => rolled.has(secret));
   if (isRolled && !isDetached) await untilRolled(work, step);
-  await unlessChanged(name, async () => {
-    // First: it says whose the container is, which a repetition has to know.
-    const current = await relabel(context, container.id, metadata, etag);
-    if (Object.keys(patch).length === 0) return;
-    const params = { ...pathOf(container.id), header: { 'If-Match': current } };
-    await doneOf(context.api.PATCH('/api/v2/compute/{id}', { params, body: patch }));
-  });
-  await prepare(context, container.id, {
-    ...(hasOtherPolicy ? { policy: wanted.policy } : {}),
-    ...(hasOtherUses ? { uses: wanted.uses } : {}),
-  });
-  if (isStarted) await doneOf(context.api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));
+  if (body !== undefined) await write(context, step, body);
+  if (isRetried) await doneOf(context.api.POST('/api/v2/compute/{id}/start', { params: pathOf(id) }));
   const isSame = step.action === 'keep' || step.action === 'wait';
   const goal = goalIn(work, wanted);
   if (!isDetached && !(step.action === 'keep' && !isRolled && (await isLongDone(work, step, goal))))
-    await watchDone(context, container, { goal, seconds: timeoutS });
+    await watchDone(context, { id, name }, { goal, seconds: timeoutS });
   return isSame && !isRolled ? 'same' : 'changed';
 }
 
 /** True if the change was done before; it then needs no line. */
 async function isLongDone({ context: { api } }: Work, { found }: ContainerChange, goal: Goal): Promise<boolean> {
   const { generation } = found.status;
-  const view = await settled(api, found.container.id, { ...goal, generation }, cliKeptLookMs);
+  const view = await settled(api, found.id, { ...goal, generation }, cliKeptLookMs);
   return view?.outcome === 'done';
 }
 
 /** Only while the container is declared as it was when the plan was made. */
-async function unlessChanged(name: string, work: () => Promise<void>): Promise<void> {
+async function write(context: Context, { found, name }: ContainerChange, body: DocumentBody): Promise<void> {
   try {
-    await work();
+    await replaceBy(context, found.id, found.etag, body);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 412) throw error;
     throw new Refused(`somebody else has changed ${name} meanwhile: look at it, and run this again`);
@@ -166,7 +143,7 @@ async function untilRolled(work: Work, { found, wanted, name }: ContainerChange)
   const { api, terminal } = context;
   const endMs = performance.now() + timeoutS * 1000;
   const look = async (): Promise<true | undefined> => {
-    const params = pathOf(found.container.id);
+    const params = pathOf(found.id);
     const { generation } = await dataOf(api.GET('/api/v2/compute/{id}/status', { params }));
     if (generation !== found.status.generation) return true;
     if (performance.now() < endMs) return undefined;
@@ -174,7 +151,7 @@ async function untilRolled(work: Work, { found, wanted, name }: ContainerChange)
   };
   const { signal } = terminal;
   if ((await retry(look, { pauseMs: () => limits.cliLookMs, signal })) !== true) throw new InterruptedError();
-  await watchDone(context, found.container, { goal: goalIn(work, wanted), seconds: timeoutS });
+  await watchDone(context, { id: found.id, name }, { goal: goalIn(work, wanted), seconds: timeoutS });
 }
 
 async function createPeer({ context: { api, tell } }: Work, { name, wanted }: PeerCreate): Promise<Outcome> {

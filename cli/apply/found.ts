@@ -1,22 +1,17 @@
 /** Resources of the tenant that a file is about. */
-import type { PolicyView } from '../../schemas/api/policy.ts';
-import type { ContainerSecrets } from '../../schemas/api/secret.ts';
 import { limits } from '../../schemas/limits.ts';
-import { answerOf, dataOf, type Schemas } from '../client/api.ts';
+import { dataOf, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
+import { documentOf, type Declared } from '../tenant/document.ts';
 import { overviewOf, type Container } from '../tenant/find.ts';
-import { storedPolicy, storedUses } from '../tenant/prepare.ts';
 import { projectNamed, projectVariable } from './file/checks.ts';
 import type { Wanted } from './file/model.ts';
 
-export interface FoundContainer {
-  readonly container: Container;
-  readonly etag: string;
+export interface FoundContainer extends Declared {
+  readonly id: string;
   readonly status: Schemas['ContainerStatusView'];
-  readonly policy: PolicyView;
-  readonly uses: ContainerSecrets;
 }
 
 export type Peer = Schemas['Peer'];
@@ -47,7 +42,7 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   const { api } = context;
   const { containers, registries, secrets, peers, removed, projects } = wanted;
   const all = isAsked(containers, projects) ? await overviewOf(context) : [];
-  refuseWithoutProjects(wanted, all);
+  refuseEarlier(wanted, all);
   const names = new Set(containers.map(({ name }) => name));
   const asked = all.filter(({ name }) => names.has(name));
   const found = await inParallel(asked, (one) => details(context, one.id));
@@ -58,7 +53,7 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   const hasPeers = isAsked(peers, removed.peers);
   const foundPeers = hasPeers ? await allOf((query) => api.GET('/api/forage/peers', { params: { query } })) : [];
   return {
-    containers: new Map(found.map((one) => [one.container.name, one])),
+    containers: new Map(found.map((one) => [one.document.name, one])),
     strays: all.filter(
       (one) => !names.has(one.name) && projects.includes(projectOf(one) ?? '') && one.status !== 'removing',
     ),
@@ -68,29 +63,22 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   };
 }
 
-/** A gateway of the last release would make containers that no file knows. */
-function refuseWithoutProjects({ containers, projects }: Wanted, all: readonly { readonly project?: string | null }[]) {
-  const isNamed = projects.length > 0 || containers.some(({ metadata }) => metadata.project !== null);
-  if (isNamed && all.some(({ project }) => project === undefined))
+/** A server of the last release has no documents, and keeps no projects. */
+function refuseEarlier({ containers, projects }: Wanted, all: readonly { readonly project?: string | null }[]) {
+  if (isAsked(containers, projects) && all.some(({ project }) => project === undefined))
     throw new Refused(
-      'the server is of an earlier release, and keeps no projects: upgrade its actors and gateways, or apply with the earlier command',
+      'the server is of an earlier release, and has no documents of containers: upgrade its actors and gateways, or apply with the earlier command',
     );
 }
 
-async function details({ api }: Pick<Context, 'api'>, id: string): Promise<FoundContainer> {
+async function details(context: Pick<Context, 'api'>, id: string): Promise<FoundContainer> {
   const params = { path: { id } };
-  const { body, response } = await answerOf(api.GET('/api/v2/compute/{id}', { params }));
-  return {
-    container: body.data,
-    etag: response.headers.get('etag') ?? '*',
-    status: await dataOf(api.GET('/api/v2/compute/{id}/status', { params })),
-    policy: await storedPolicy({ api }, id),
-    uses: await storedUses({ api }, id),
-  };
+  const status = await dataOf(context.api.GET('/api/v2/compute/{id}/status', { params }));
+  return { id, status, ...(await documentOf(context, id)) };
 }
 
 /** A bounded number at once. */
-async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+export async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const queue = items.entries();
   const worker = async (): Promise<void> => {

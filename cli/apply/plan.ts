@@ -2,22 +2,15 @@
  * From what a file declares and what exists to the steps between them, in the order in which they
  * are carried out. Pure.
  */
-import {
-  canonicalText,
-  changeable,
-  fieldOf,
-  metadataNames,
-  metadataOf,
-  type FieldName,
-  type Metadata,
-} from '../../schemas/api/fields/container.ts';
-import { defaultPolicy, policyShown, policyStored, textOfPolicy, type PolicyView } from '../../schemas/api/policy.ts';
+import { fieldOf, metadataNames, metadataOf, partNames } from '../../schemas/api/fields/container.ts';
+import { defaultPolicy, policyShown, type PolicyView } from '../../schemas/api/policy.ts';
 import type { ContainerSecrets } from '../../schemas/api/secret.ts';
+import { plainNames } from '../../schemas/api/spec.ts';
 import { isValues } from '../../lib/values.ts';
 import type { Schemas } from '../client/api.ts';
 import { imageText } from '../terminal/table.ts';
+import type { DocumentBody } from '../tenant/document.ts';
 import { isCompleted, isUnderWay } from '../tenant/done.ts';
-import { imageParts } from './file/fields.ts';
 import type { Declaration, Wanted, WantedContainer, WantedLogin, WantedPeer, WantedSecret } from './file/model.ts';
 import type { Remark } from './file/tree.ts';
 import { projectOf, type Found, type FoundContainer, type Peer } from './found.ts';
@@ -46,6 +39,7 @@ export interface ContainerCreate {
   readonly action: 'create';
   readonly name: string;
   readonly wanted: WantedContainer;
+  readonly body: DocumentBody;
   readonly differences: readonly Difference[];
   /** One with its name that is being removed, and must be gone first. */
   readonly after: string | undefined;
@@ -62,12 +56,12 @@ export interface ContainerChange {
   readonly wanted: WantedContainer;
   readonly found: FoundContainer;
   readonly differences: readonly Difference[];
-  readonly patch: Schemas['ContainerPatch'];
-  readonly hasOtherPolicy: boolean;
-  readonly hasOtherUses: boolean;
-  /** What differs beside what runs. */
-  readonly metadata: Partial<Metadata>;
-  readonly isStarted: boolean;
+  /** The document that is written; undefined: it has it already. */
+  readonly body: DocumentBody | undefined;
+  /** It is started although it is declared to run, because it has failed. */
+  readonly isRetried: boolean;
+  /** Another container takes the place of the one that runs; absent: the server was not asked. */
+  readonly isReplaced?: boolean;
 }
 
 export interface PeerCreate {
@@ -118,21 +112,21 @@ export function planOf(wanted: Wanted, found: Found): Plan {
 function* faultsOf(wanted: Wanted, found: Found): Generator<Remark> {
   const there = [...found.secrets.keys()].filter((name) => !wanted.removed.secrets.includes(name));
   const secrets = new Set([...wanted.secrets.map(({ name }) => name), ...there]);
-  for (const { name, metadata, host, uses, remark } of wanted.containers) {
+  for (const { name, document, host, remark } of wanted.containers) {
+    const { secrets: uses, project } = document;
     const unknown = `is not a secret of this file, and you have none with that name`;
     for (const [key, secret] of Object.entries(uses.env))
       if (!secrets.has(secret)) yield remark(`"${secret}" ${unknown}`, 'secrets', 'env', key);
     for (const [path, { secret }] of Object.entries(uses.files))
       if (!secrets.has(secret)) yield remark(`"${secret}" ${unknown}`, 'secrets', 'files', path);
-    const there = found.containers.get(name);
-    const one = there?.container;
-    if (one === undefined || one.status === 'removing') continue;
-    const { project } = metadata;
-    const other = projectOf({ ...one, ...there?.status });
+    const one = found.containers.get(name);
+    if (one === undefined || one.status.status === 'removing') continue;
+    const other = projectOf(one.document);
     if (other !== null && other !== project)
       yield remark(`"${name}" belongs to ${other}, not to ${project ?? 'this file, which has no name'}: ${otherName}`);
-    if (host !== undefined && one.host_key !== host)
-      yield remark(`runs on ${one.host_key ?? 'no host yet'}, and can't be moved: remove it first`, 'host_key');
+    const { host_key } = one.document;
+    if (host !== undefined && host_key !== host)
+      yield remark(`runs on ${host_key ?? 'no host yet'}, and can't be moved: remove it first`, 'host_key');
   }
   for (const { name, fields, remark } of wanted.peers) {
     const network = found.peers.get(name)?.network;
@@ -171,18 +165,22 @@ function sourceOf(field: string, { source }: WantedSecret): Difference[] {
 }
 
 function containerStep(wanted: WantedContainer, found: FoundContainer | undefined): ContainerCreate | ContainerChange {
-  const { name } = wanted;
-  if (found === undefined || found.container.status === 'removing') {
-    const differences = differencesOf(blank, fieldsOf(wanted)).map((one) => ({ ...one, from: null }));
-    return { kind: 'container', action: 'create', name, wanted, differences, after: found?.container.id };
+  const { name, document, host } = wanted;
+  if (found === undefined || found.status.status === 'removing') {
+    const differences = differencesOf(blank, fieldsOf(document)).map((one) => ({ ...one, from: null }));
+    const body = { ...document, ...(host === undefined ? {} : { host_key: host }) };
+    return { kind: 'container', action: 'create', name, wanted, body, differences, after: found?.id };
   }
-  const { container, status, policy, uses } = found;
-  const metadata = metadataOf(status);
-  const differences = differencesOf(fieldsOf({ declaration: container, metadata, policy, uses }), fieldsOf(wanted));
+  const { status } = found;
+  // What this release does not know of a document stays.
+  const { host_key: _, desired, ...before } = found.document;
+  const differences = differencesOf(fieldsOf(before), fieldsOf(document));
   const isOver = status.reason === 'completed' && differences.length === 0;
-  const isStarted = !isOver && (status.desired === 'stopped' || status.status === 'failed');
+  const isStarted = !isOver && (desired === 'stopped' || status.status === 'failed');
   const isUp = status.status === 'running' && status.reason !== 'unhealthy';
   const isSettled = (isUp || isCompleted(status)) && !isUnderWay(status);
+  const isDeclared = isStarted && desired === 'stopped';
+  const body = { ...before, ...document, ...(isDeclared ? { desired: 'running' as const } : {}) };
   return {
     kind: 'container',
     action: differences.length > 0 ? 'update' : isStarted ? 'start' : isSettled ? 'keep' : 'wait',
@@ -190,48 +188,38 @@ function containerStep(wanted: WantedContainer, found: FoundContainer | undefine
     wanted,
     found,
     differences,
-    patch: patchOf(container, wanted.declaration),
-    hasOtherPolicy: textOfPolicy(policyStored(policy)) !== textOfPolicy(policyStored(wanted.policy)),
-    hasOtherUses: textOfUses(uses) !== textOfUses(wanted.uses),
-    metadata: metadataBetween(metadata, wanted.metadata),
-    isStarted,
+    body: differences.length > 0 || isDeclared ? body : undefined,
+    isRetried: isStarted && !isDeclared,
   };
 }
 
 type Fields = ReadonlyMap<string, string>;
 const nothing: Fields = new Map();
 
-type Declared = Omit<Declaration, 'repository'> & { readonly repository: string | null };
-
-interface Shown {
-  readonly declaration: Declared;
-  readonly metadata: Metadata;
-  readonly policy: PolicyView;
-  readonly uses: ContainerSecrets;
-}
-
 type Texts = readonly (readonly [field: string, text: string])[];
 
 /** What a person reads of a field: a map key by key, and nothing of what is absent. */
-function textsOf(name: FieldName, value: unknown): Texts {
-  if (isValues(value)) return Object.entries(value).map(([key, text]) => [`${name}.${key}`, String(text)]);
-  if (Array.isArray(value)) return value.length === 0 ? [] : [[name, value.join(', ')]];
-  return value === null ? [] : [[name, String(value)]];
+function textsOf(name: string, value: unknown, isWithin = false): Texts {
+  if (isValues(value)) return Object.entries(value).flatMap(([key, one]) => textsOf(`${name}.${key}`, one, true));
+  // A command may be empty, and its words may have blanks in them.
+  if (Array.isArray(value)) return value.length + Number(isWithin) === 0 ? [] : [[name, listText(value, isWithin)]];
+  return value === null || value === undefined ? [] : [[name, String(value)]];
 }
 
-const isOfImage = (name: string): boolean => (imageParts as readonly string[]).includes(name);
+const listText = (list: readonly unknown[], isWithin: boolean): string =>
+  isWithin ? JSON.stringify(list) : list.join(', ');
 
 /** What a person reads of a container, by field. */
-function fieldsOf({ declaration, metadata, policy, uses }: Shown): Fields {
+function fieldsOf(document: Declaration): Fields {
+  const { image, policy, secrets } = document;
   const ofUses = [
-    ...Object.entries(uses.env).map(([key, secret]) => [`secrets.env.${key}`, secret] as const),
-    ...Object.entries(uses.files).map(([path, file]) => [`secrets.files.${path}`, textOfFile(file)] as const),
+    ...Object.entries(secrets.env).map(([key, secret]) => [`secrets.env.${key}`, secret] as const),
+    ...Object.entries(secrets.files).map(([path, file]) => [`secrets.files.${path}`, textOfFile(file)] as const),
   ];
   const { restart, stop_grace_seconds, stop_signal, health } = policy;
   return new Map([
-    ['image', imageText(declaration)],
-    ...changeable.flatMap((name) => (isOfImage(name) ? [] : textsOf(name, declaration[name]))),
-    ...metadataNames.flatMap((name) => textsOf(name, metadata[name])),
+    ['image', imageText(image)],
+    ...[...plainNames, ...partNames, ...metadataNames].flatMap((name) => textsOf(name, document[name])),
     ['policy.restart', restart],
     ['policy.stop_grace_seconds', String(stop_grace_seconds)],
     ['policy.stop_signal', stop_signal],
@@ -242,12 +230,13 @@ function fieldsOf({ declaration, metadata, policy, uses }: Shown): Fields {
 
 /** Fields not shown of a new container: the defaults, except its limits. */
 const blank = fieldsOf({
-  declaration: Object.fromEntries(
-    changeable.map((name) => [name, typeof fieldOf(name).fallback === 'string' ? '' : fieldOf(name).fallback]),
-  ) as unknown as Declared,
-  metadata: metadataOf({}),
+  name: '',
+  image: { registry: '', repository: null, tag: null, digest: null },
+  ...{ env: {}, ports: [], cpu_limit: '', mem_limit: '' },
+  ...(Object.fromEntries(partNames.map((name) => [name, fieldOf(name).fallback])) as Pick<Declaration, 'process'>),
+  ...(metadataOf({}) as Pick<Declaration, 'labels' | 'project'>),
   policy: policyShown(defaultPolicy),
-  uses: { env: {}, files: {} },
+  secrets: { env: {}, files: {} },
 });
 
 /** Each by itself: one text of all would be cut before what differs. */
@@ -267,15 +256,6 @@ function healthFields(health: NonNullable<PolicyView['health']>): (readonly [fie
 const textOfFile = ({ secret, mode, uid, gid }: ContainerSecrets['files'][string]): string =>
   `${secret}, mode 0${mode.toString(8)}, owner ${uid}:${gid}`;
 
-const textOfUses = ({ env, files }: ContainerSecrets): string => {
-  const sorted = (texts: readonly (readonly [string, string])[]) =>
-    texts.toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return JSON.stringify([
-    sorted(Object.entries(env)),
-    sorted(Object.entries(files).map(([path, file]) => [path, textOfFile(file)] as const)),
-  ]);
-};
-
 function differencesOf(before: Fields, after: Fields): Difference[] {
   const fields = [...new Set([...after.keys(), ...before.keys()])];
   return fields
@@ -283,32 +263,17 @@ function differencesOf(before: Fields, after: Fields): Difference[] {
     .filter(({ from, to }) => from !== to);
 }
 
-/** A JSON merge patch (RFC 7396); empty if nothing differs. */
-function patchOf(container: Declared, wanted: Declaration): Schemas['ContainerPatch'] {
-  const differing = changeable.filter(
-    (name) => differencesOf(new Map(textsOf(name, container[name])), new Map(textsOf(name, wanted[name]))).length > 0,
-  );
-  return Object.fromEntries(differing.map((name) => [name, fieldOf(name).patchBetween(container[name], wanted[name])]));
-}
-
-const metadataBetween = (before: Metadata, after: Metadata): Partial<Metadata> =>
-  Object.fromEntries(
-    metadataNames.flatMap((name) =>
-      canonicalText(name, before[name]) === canonicalText(name, after[name]) ? [] : [[name, after[name]]],
-    ),
-  );
-
 const momentOf = (time: string | null | undefined): string | null =>
   time == null ? null : new Date(time).toISOString();
-const listText = (list: readonly string[] | null | undefined): string | null => list?.join(', ') ?? null;
+const peerList = (list: readonly string[] | null | undefined): string | null => list?.join(', ') ?? null;
 
 /** Changeable fields of a peer, as text for people and for comparison. */
 const peerTexts = (peer: Pick<Peer, 'enabled' | 'expires_at' | 'routes' | 'dns'>): Fields => {
   const texts = {
     enabled: String(peer.enabled),
     expires_at: momentOf(peer.expires_at),
-    routes: listText(peer.routes),
-    dns: listText(peer.dns),
+    routes: peerList(peer.routes),
+    dns: peerList(peer.dns),
   };
   return new Map(Object.entries(texts).flatMap(([field, text]) => (text === null ? [] : [[field, text] as const])));
 };

@@ -33,8 +33,12 @@ const notes: Partial<Record<Step['action'], string>> = {
 
 const nameOf = ({ kind, name }: Step): string => `${kind} ${oneLine(name)}`;
 
+/** Of a change that the server was asked about. */
+const isReplaced = (step: Step): boolean | undefined =>
+  step.kind === 'container' && step.action === 'update' ? step.isReplaced : undefined;
+
 const stepText = (step: Step): string => {
-  const note = notes[step.action];
+  const note = isReplaced(step) === false ? 'nothing starts again' : notes[step.action];
   return [
     `${signs[step.action]} ${nameOf(step)}${note === undefined ? '' : `  (${note})`}`,
     ...step.differences.map((difference) => `    ${differenceText(difference)}`),
@@ -91,11 +95,12 @@ export const valueOf = (done: readonly Done[], isDryRun: boolean, error?: string
   dry_run: isDryRun,
   ...(error === undefined ? {} : { error }),
   changes: done.filter(({ step }) => isChange(step)).length,
-  steps: done.map(({ step: { kind, name, action, differences }, outcome }) => ({
-    kind,
-    name,
-    action,
-    differences,
+  steps: done.map(({ step, outcome }) => ({
+    kind: step.kind,
+    name: step.name,
+    action: step.action,
+    ...(isReplaced(step) === undefined ? {} : { replaces: isReplaced(step) }),
+    differences: step.differences,
     ...(isDryRun ? {} : { outcome }),
   })),
 });

@@ -35,12 +35,15 @@ export function createApi(options: ApiOptions): Api {
   });
   api.use({
     onRequest({ request, schemaPath }) {
-      if (request.method !== 'POST' || schemaPath !== '/api/v2/compute') return;
+      if (request.method !== 'POST' || !creates.includes(schemaPath)) return;
       if (!request.headers.has('idempotency-key')) request.headers.set('idempotency-key', randomUUID());
     },
   });
   return api;
 }
+
+/** A repeated request must not make a second container. */
+const creates = ['/api/v2/compute', '/api/v2/containers'];
 
 /** Result of openapi-fetch. */
 export interface Answer<T> {

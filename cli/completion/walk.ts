@@ -41,7 +41,11 @@ function argumentAt({ command: { registeredArguments }, position }: Place): Argu
   return registeredArguments[position] ?? (last?.variadic === true ? last : undefined);
 }
 
-const isForeign = (place: Place): boolean => foreign.includes(argumentAt(place)?.name() ?? '');
+/** What may be absent follows `--`, so that options may stand before it. */
+function isForeign(place: Place): boolean {
+  const argument = argumentAt(place);
+  return argument !== undefined && foreign.includes(argument.name()) && (argument.required || place.isPlain);
+}
 
 const optionOf = ({ options }: Command, word: string): Option | undefined =>
   options.find(({ long, short }) => long === word || short === word);

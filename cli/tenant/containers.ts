@@ -14,7 +14,7 @@ import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { each } from './each.ts';
 import { cannotCome, goalOf } from './done.ts';
 import { findContainer, NotFound, overviewOf, type Container } from './find.ts';
-import { storedPolicy, storedUses } from './prepare.ts';
+import { storedPolicy, storedUses } from './uses.ts';
 import { endText, statusOf, watchDone } from './progress.ts';
 
 /** `wait`: how often it looks whether the status can still come. */

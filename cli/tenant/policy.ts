@@ -10,7 +10,7 @@ import { portNumber, wholeNumber } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import type { Input } from '../terminal/input.ts';
 import { findContainer } from './find.ts';
-import { storedPolicy } from './prepare.ts';
+import { storedPolicy } from './uses.ts';
 
 type PolicyPut = Schemas['PolicyPut'];
 
@@ -100,19 +100,34 @@ function healthOf(options: PolicyOptions, before: Values | null, restart: unknow
 /** Loaded where it is needed, because TypeBox comes with it. */
 const policySchema = async () => (await import('../../schemas/api/policy.ts')).PolicyBody;
 
+/** The settings of the file that the options name. @throws WrongUsage */
+export const policyFileOf = async ({ policy }: PolicyOptions, input: Input): Promise<Values> =>
+  policy === undefined ? {} : settingsIn(await policySchema(), policy, input);
+
+const policyOptions = ['policy', 'restart', 'stopGrace', 'stopSignal', 'healthHttp', 'healthTcp', 'health'] as const;
+const checkOptions = [
+  'healthCommand',
+  'healthInterval',
+  'healthTimeout',
+  'healthRetries',
+  'healthStartPeriod',
+] as const;
+
+export const namesPolicy = (options: PolicyOptions): boolean =>
+  // Commander sets `health` where nobody gave it.
+  [...policyOptions, ...checkOptions].some((one) => options[one] !== undefined && options[one] !== true);
+
 /**
- * What the options make of a policy; undefined: they do not name it.
+ * What the options make of a policy.
+ * @param ofFile settings of their file
  * @throws WrongUsage
  */
-export async function policyWith(options: PolicyOptions, stored: Values, input: Input): Promise<PolicyPut | undefined> {
-  const ofFile = options.policy === undefined ? {} : await settingsIn(await policySchema(), options.policy, input);
+export function policyWith(options: PolicyOptions, stored: Values, ofFile: Values): PolicyPut {
   const { restart, stopGrace: stop_grace_seconds, stopSignal: stop_signal } = options;
   const base = merged(stored, { ...ofFile, ...given({ restart, stop_grace_seconds, stop_signal }) });
   const before = (base['health'] ?? null) as Values | null;
   const health = options.health === false ? { none: true } : healthOf(options, before, base['restart']);
-  const next = health === undefined ? base : { ...base, health };
-  const isNamed = options.policy !== undefined || next !== base || restart !== undefined;
-  return isNamed || stop_grace_seconds !== undefined || stop_signal !== undefined ? next : undefined;
+  return health === undefined ? base : { ...base, health };
 }
 
 async function get(context: Context, name: string): Promise<void> {

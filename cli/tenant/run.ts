@@ -1,17 +1,20 @@
 /** `run` and `update`: from words of a person to a container that runs. */
 import type { Command } from 'commander';
-import { createApi, dataOf, doneOf } from '../client/api.ts';
+import type { Values } from '../../lib/values.ts';
+import { dataOf } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { collect, waiting, type WaitOptions } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { readFile } from '../terminal/input.ts';
 import { cpuIn, memoryIn } from '../terminal/quantities.ts';
 import { findContainer } from './find.ts';
-import { imageIn, nameFor } from './image.ts';
-import { policyWith, withPolicy, type PolicyOptions } from './policy.ts';
-import { namesUses, prepare, refuseUnknown, storedPolicy, storedUses, usesWith, type UseOptions } from './prepare.ts';
+import { changeDocument, createFrom, type Document, type DocumentBody } from './document.ts';
 import { goalOf } from './done.ts';
+import { imageIn, nameFor } from './image.ts';
+import { namesPolicy, policyFileOf, policyWith, withPolicy, type PolicyOptions } from './policy.ts';
+import { namesProcess, processWith, usualMemory, withProcess, withReset, type ProcessOptions } from './process.ts';
 import { RolledBack, statusOf, watchDone } from './progress.ts';
+import { storedPolicy, usesWith, type UseOptions } from './uses.ts';
 
 interface Shape {
   readonly env?: readonly string[];
@@ -21,7 +24,7 @@ interface Shape {
   readonly memory?: string;
 }
 
-interface RunOptions extends Shape, PolicyOptions, UseOptions, WaitOptions {
+interface RunOptions extends Shape, ProcessOptions, PolicyOptions, UseOptions, WaitOptions {
   readonly name?: string;
   readonly host?: string;
   readonly label?: readonly string[];
@@ -80,30 +83,23 @@ function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal:
   };
 }
 
-async function run(context: Context, image: string, options: RunOptions): Promise<void> {
-  const { api, terminal, show } = context;
+/** @param command words that follow `--` */
+async function run(context: Context, image: string, command: readonly string[], options: RunOptions): Promise<void> {
+  const { terminal, show } = context;
   const named = imageIn(image);
-  const policy = await policyWith(options, {}, terminal);
-  const uses = usesWith(options, {});
-  const isPrepared = policy !== undefined || uses !== undefined;
-  const body = {
+  const shape = shapeOf(options, terminal);
+  const memory = shape.mem_limit ?? usualMemory;
+  const policy = policyWith(options, {}, await policyFileOf(options, terminal));
+  const container = await createFrom(context, {
     name: options.name ?? nameFor(named),
-    ...named,
-    ...shapeOf(options, terminal),
+    image: named,
+    ...shape,
+    ...(namesProcess(options, command) ? { process: processWith(options, command, {}, memory) } : {}),
+    policy,
+    secrets: usesWith(options, {}),
     ...(options.host === undefined ? {} : { host_key: options.host }),
     ...(options.label === undefined ? {} : { labels: labelsIn(options.label) }),
-  };
-  const query = isPrepared ? { start: false } : {};
-  const container = await dataOf(api.POST('/api/v2/compute', { params: { query }, body }));
-  if (isPrepared) {
-    try {
-      await prepare(context, container.id, { policy, uses });
-      await doneOf(api.POST('/api/v2/compute/{id}/start', { params: { path: { id: container.id } } }));
-    } catch (error) {
-      await removeHalf(context, container.id);
-      throw error;
-    }
-  }
+  });
   if (options.detach !== true) {
     const goal = goalOf(await storedPolicy(context, container.id), options.stable);
     const view = await watchDone(context, container, { goal, seconds: options.timeout });
@@ -115,52 +111,56 @@ async function run(context: Context, image: string, options: RunOptions): Promis
   } else show(container, container.id);
 }
 
-/**
- * What was declared and never started is of no use. By a client of its own: Ctrl-C may have ended
- * the other one.
- */
-async function removeHalf({ server, token, tell }: Context, id: string): Promise<void> {
-  const params = { path: { id } };
-  await doneOf(createApi({ server, token }).DELETE('/api/v2/compute/{id}', { params })).catch(() =>
-    tell(`${id} is declared and was not started: remove it with "longshore rm ${id}"`),
-  );
-}
-
-interface UpdateOptions extends Shape, PolicyOptions, UseOptions, WaitOptions {
+interface UpdateOptions extends Shape, ProcessOptions, PolicyOptions, UseOptions, WaitOptions {
   readonly image?: string;
   readonly detach?: true;
 }
 
-async function update(context: Context, name: string, options: UpdateOptions): Promise<void> {
-  const { api, terminal, show } = context;
+/** The document with all that the options and the command change of it. */
+function updated(
+  document: Document,
+  { env, ...shape }: ReturnType<typeof shapeOf>,
+  command: readonly string[],
+  options: UpdateOptions,
+  policyFile: Values,
+): DocumentBody {
   const { unset = [] } = options;
-  const { env, ...shape } = shapeOf(options, terminal);
+  const { host_key: _, desired: __, ...stays } = document;
   // Also where a secret takes its place: the variable would come back.
-  const removed = unset.filter((one) => !one.startsWith('/')).map((one) => [one, null] as const);
-  const changed = { ...env, ...Object.fromEntries(removed) };
-  const image = options.image === undefined ? {} : imageIn(options.image);
-  // The digest of before would win over a new tag.
-  const isTagged = 'tag' in image && !('digest' in image);
-  const body = {
-    ...image,
-    ...(isTagged ? { digest: null } : {}),
+  const left = Object.entries({ ...document.env, ...env }).filter(([name]) => !unset.includes(name));
+  return {
+    ...stays,
+    ...(options.image === undefined ? {} : { image: imageIn(options.image) }),
     ...shape,
-    ...(Object.keys(changed).length === 0 ? {} : { env: changed }),
+    env: Object.fromEntries(left),
+    process: processWith(options, command, document.process, shape.mem_limit ?? document.mem_limit),
+    policy: policyWith(options, document.policy, policyFile),
+    secrets: usesWith(options, document.secrets),
   };
-  const container = await findContainer(context, name);
-  const policy = await policyWith(options, await storedPolicy(context, container.id), terminal);
-  const hasUses = namesUses(options);
-  const uses = hasUses ? usesWith(options, await storedUses(context, container.id)) : undefined;
-  if (Object.keys(body).length === 0 && policy === undefined && !hasUses) {
-    const options = '--image, --env, --port, --cpu, --memory, --secret, --unset, or an option of its policy';
-    throw new WrongUsage(`nothing to change: give ${options}`);
+}
+
+/** What an option of `update` may be about, beside the command. */
+const changing = ['image', 'env', 'envFile', 'port', 'cpu', 'memory', 'secret', 'secretFile', 'unset'] as const;
+
+async function update(
+  context: Context,
+  name: string,
+  command: readonly string[],
+  options: UpdateOptions,
+): Promise<void> {
+  const { api, terminal, show } = context;
+  const hasPolicy = namesPolicy(options);
+  if (!hasPolicy && !namesProcess(options, command) && changing.every((option) => options[option] === undefined)) {
+    const options = '--image, --env, --port, --cpu, --memory, --secret, --unset, an option of its policy or process';
+    throw new WrongUsage(`nothing to change: give ${options}, or its command after --`);
   }
-  if (uses !== undefined) await refuseUnknown(context, uses);
-  const params = { path: { id: container.id } };
+  const shape = shapeOf(options, terminal);
+  const policyFile = await policyFileOf(options, terminal);
+  const container = await findContainer(context, name);
   const before = await statusOf(context, container.id);
-  // Without a change it answers with the container as it is.
-  const changedContainer = await dataOf(api.PATCH('/api/v2/compute/{id}', { params, body }));
-  await prepare(context, container.id, { policy, uses });
+  // Without a change it makes no generation.
+  const change = (document: Document): DocumentBody => updated(document, shape, command, options, policyFile);
+  await changeDocument(context, container.id, change);
   const after = await statusOf(context, container.id);
   if (after.generation === before.generation) context.tell(unchangedText(container.name, options));
   if (options.detach !== true && before.desired === 'running') {
@@ -169,7 +169,7 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     const isJob = goal.isJob && after.update?.at !== before.update?.at;
     await watchDone(context, container, { goal: { ...goal, isJob }, seconds: options.timeout }).catch(
       (error: unknown) => {
-        throw policy === undefined || !(error instanceof RolledBack)
+        throw !hasPolicy || !(error instanceof RolledBack)
           ? error
           : new Refused(
               `${error.message}; what else it changed of the policy stays: "longshore policy get ${container.name}"`,
@@ -177,7 +177,7 @@ async function update(context: Context, name: string, options: UpdateOptions): P
       },
     );
   }
-  show(changedContainer, container.id);
+  show(await dataOf(api.GET('/api/v2/compute/{id}', { params: { path: { id: container.id } } })), container.id);
 }
 
 /** A tag may name another image by now, which only a host that pulls finds out. */
@@ -201,19 +201,24 @@ const detachable = (command: Command, what: string): Command =>
 
 export function addRun(program: Command, terminal: Terminal): void {
   const command = program
-    .command('run <image>')
-    .description('Create a container, and wait until it is up or its job has ended');
+    .command('run <image> [command...]')
+    .description('Create a container, and wait until it is up or its job has ended; its command follows --');
   detachable(
-    withPolicy(shaped(command.option('-n, --name <name>', 'Container name (default: last part of the image)'))),
+    withPolicy(
+      withProcess(shaped(command.option('-n, --name <name>', 'Container name (default: last part of the image)'))),
+    ),
     'the container runs',
   )
     .option('--host <key>', 'Host to run on (default: any)')
     .option('-l, --label <key=value>', 'Label to tell containers apart by', collect)
-    .action(action<[string, RunOptions]>(terminal, run));
+    .action(action<[string, string[], RunOptions]>(terminal, run));
   const changing = program
-    .command('update <container>')
-    .description('Change a container in place, and wait until it is up again');
-  detachable(withPolicy(shaped(changing.option('-i, --image <image>', 'New image'))), 'the update is done')
+    .command('update <container> [command...]')
+    .description('Change a container in place, and wait until it is up again; its command follows --');
+  detachable(
+    withPolicy(withReset(withProcess(shaped(changing.option('-i, --image <image>', 'New image'))))),
+    'the update is done',
+  )
     .option('--unset <NAME>', 'Environment variable, or path of a secret file, to remove', collect)
-    .action(action<[string, UpdateOptions]>(terminal, update));
+    .action(action<[string, string[], UpdateOptions]>(terminal, update));
 }

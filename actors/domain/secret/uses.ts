@@ -57,18 +57,18 @@ function faultsOf(
   const faults: FieldErrors = {};
   for (const [key, name] of Object.entries(env)) {
     const known = values.get(name);
-    if (known === undefined) faults[`env.${key}`] = [unknown];
+    if (known === undefined) faults[`env.${key}`] = [unknown(name)];
     else if (known.get(currentOf(known) ?? 0)?.binary === true)
       faults[`env.${key}`] = ['is no text, or has a NUL: use it as a file'];
   }
   for (const [path, { secret }] of Object.entries(files)) {
-    if (!values.has(secret)) faults[`files.${path}.secret`] = [unknown];
+    if (!values.has(secret)) faults[`files.${path}.secret`] = [unknown(secret)];
     if (configFiles.some((file) => file.path === path)) faults[`files.${path}`] = [isConfigFile];
   }
   return faults;
 }
 
-const unknown = 'is not a secret that you have';
+const unknown = (name: string): string => `"${name}" is not a secret that you have`;
 const isConfigFile = 'is a file that the operator puts there';
 
 /** A use that stays keeps its version: which value it has is decided elsewhere (roll.ts). */

@@ -1,5 +1,5 @@
 /** What is wrong with an item beyond its schema. Pure. */
-import { fieldOf, namePattern, registryPattern, type SettableName } from '../../../schemas/api/fields/container.ts';
+import { fieldOf, namePattern, registryPattern, type FieldName } from '../../../schemas/api/fields/container.ts';
 import type { Report } from '../../../schemas/api/fields/kinds.ts';
 import type { PolicyBody } from '../../../schemas/api/policy.ts';
 import { secretNamePattern } from '../../../schemas/api/secret.ts';
@@ -44,7 +44,7 @@ export const forms = {
 } as const;
 
 /** By the rules of the API. */
-function faultsOfField(name: SettableName, value: unknown, remark: RemarkOf): Remark[] {
+function faultsOfField(name: FieldName, value: unknown, remark: RemarkOf): Remark[] {
   const faults: Remark[] = [];
   const report: Report = (message, ...below) => {
     faults.push(remark(message, name, ...below));

@@ -1,16 +1,10 @@
 /** What a file declares, with every default filled in: what is compared with what exists. Pure. */
-import {
-  changeable,
-  fieldOf,
-  metadataOf,
-  usualTag,
-  type ChangeableName,
-  type ContainerSpec,
-  type Metadata,
-} from '../../../schemas/api/fields/container.ts';
+import { fieldOf, metadataNames, partNames, usualTag } from '../../../schemas/api/fields/container.ts';
 import { defaultPolicy, healthDefaults, type PolicyBody, type PolicyView } from '../../../schemas/api/policy.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
-import { withFileDefaults, type ContainerSecrets } from '../../../schemas/api/secret.ts';
+import { withFileDefaults } from '../../../schemas/api/secret.ts';
+import { plainNames } from '../../../schemas/api/spec.ts';
+import type { Document } from '../../tenant/document.ts';
 import { imageIn } from '../../tenant/image.ts';
 import { containerFaults, forms, patterns, type RemarkOf } from './checks.ts';
 import { entryNames, valueOf } from './fields.ts';
@@ -31,17 +25,14 @@ export interface WantedLogin extends WantedSecret {
   readonly username: string;
 }
 
-/** What a container is made from, as the API names it. */
-export type Declaration = Pick<ContainerSpec, ChangeableName> & { readonly repository: string };
+/** All that a file declares of a container, as the API has it. */
+export type Declaration = Omit<Document, 'host_key' | 'desired'>;
 
 export interface WantedContainer {
   readonly name: string;
   /** Undefined: wherever it is. */
   readonly host: string | undefined;
-  readonly declaration: Declaration;
-  readonly metadata: Metadata;
-  readonly policy: PolicyView;
-  readonly uses: ContainerSecrets;
+  readonly document: Declaration;
   /** It is waited for to its end. */
   readonly isJob: boolean;
   readonly remark: RemarkOf;
@@ -140,35 +131,32 @@ const normalised = (entry: ContainerEntry): ContainerEntry => {
 };
 
 /** With the default of what is absent. */
-function declarationOf(entry: ContainerEntry): Declaration {
+function documentOf(name: string, project: string | null, entry: ContainerEntry): Declaration {
   const { registry, repository, tag = null, digest = null } = imageIn(entry.image);
-  const declared = changeable.map((name) => [name, valueIn(entry, name) ?? fieldOf(name).fallback] as const);
-  return {
-    ...(Object.fromEntries(declared) as Declaration),
-    ...{ registry, repository, digest, tag: usualTag({ tag, digest }) },
-  };
-}
-
-const valueIn = (entry: ContainerEntry, name: ChangeableName): unknown =>
-  (entry as Readonly<Partial<Record<ChangeableName, unknown>>>)[name];
-
-function containerOf(name: string, project: string | null, entry: ContainerEntry, remark: RemarkOf): WantedContainer {
-  const { host_key: host, policy = {}, secrets = {} } = entry;
+  const { policy = {}, secrets = {} } = entry;
+  const given: Readonly<Record<string, unknown>> = { ...entry, project };
+  const fields = [...plainNames, ...partNames, ...metadataNames].map((field) => {
+    const { parse, fallback } = fieldOf(field);
+    const value = given[field] ?? undefined;
+    return [field, (value === undefined ? undefined : parse(value, () => undefined)) ?? fallback] as const;
+  });
   return {
     name,
-    host,
-    declaration: declarationOf(entry),
-    metadata: metadataOf({ ...entry, project }),
+    image: { registry, repository, tag: usualTag({ tag, digest }), digest },
+    ...(Object.fromEntries(fields) as Pick<Declaration, (typeof fields)[number][0]>),
     policy: policyOf(policy),
-    isJob: policy.restart === 'never',
-    uses: {
+    secrets: {
       env: secrets.env ?? {},
       files: Object.fromEntries(
         Object.entries(secrets.files ?? {}).map(([path, file]) => [path, withFileDefaults(file)]),
       ),
     },
-    remark,
   };
+}
+
+function containerOf(name: string, project: string | null, entry: ContainerEntry, remark: RemarkOf): WantedContainer {
+  const document = documentOf(name, project, entry);
+  return { name, host: entry.host_key, document, isJob: entry.policy?.restart === 'never', remark };
 }
 
 function policyOf({ health, ...given }: PolicyBody): PolicyView {

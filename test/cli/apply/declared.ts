@@ -21,22 +21,12 @@ export const empty: Found = {
 export function foundAs(wanted: Wanted, name: string, change: Partial<FoundContainer['status']> = {}): FoundContainer {
   const one = wanted.containers.find((container) => container.name === name);
   if (one === undefined) throw new Error(`${name} is not declared`);
-  const { declaration, metadata, policy, uses, host = 'h1' } = one;
+  const { document, host = 'h1' } = one;
+  const { labels, project } = document;
   const time = '2026-11-24T12:00:00.000Z';
-  const container = {
-    id: `id-of-${name}`,
-    tenant_id: 'acme',
-    name,
-    host_key: host,
-    ...declaration,
-    ports: [...declaration.ports],
-    pull_policy: 'always' as const,
-    status: 'running' as const,
-    inserted_at: time,
-    updated_at: time,
-  };
+  const id = `id-of-${name}`;
   const status: FoundContainer['status'] = {
-    id: container.id,
+    id,
     status: 'running',
     desired: 'running',
     generation: 1,
@@ -50,10 +40,12 @@ export function foundAs(wanted: Wanted, name: string, change: Partial<FoundConta
     next_retry_at: null,
     started_at: time,
     addresses: [],
-    ...metadata,
+    labels,
+    project,
     ...change,
   };
-  return { container, etag: '"1"', status, policy, uses };
+  const desired = status.desired === 'stopped' ? 'stopped' : 'running';
+  return { id, document: { ...document, host_key: host, desired }, etag: '"1"', status };
 }
 
 export const peer = (change: Partial<Peer> = {}): Peer => ({

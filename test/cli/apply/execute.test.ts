@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
 import { carryOut, type Work } from '../../../cli/apply/execute.ts';
+import { foreseen } from '../../../cli/apply/foresee.ts';
 import { findAll, type Found } from '../../../cli/apply/found.ts';
 import { planOf } from '../../../cli/apply/plan.ts';
 import { Output } from '../../../cli/terminal/output.ts';
@@ -36,58 +37,136 @@ async function start(t: Test, answers: Readonly<Record<string, Scripted>> = {}, 
 
 const compute = '/api/v2/compute';
 
-t.test('a container gets its policy and its secrets before its first start', async (t) => {
-  const { work, requests } = await start(t);
-  const wanted = wantedIn({ secrets: { key: { value: 'x' } }, containers: { web: { image: 'web' } } });
+const containers = '/api/v2/containers';
+
+t.test('a container is made in one write', async (t) => {
+  const { work, requests, asked } = await start(t);
+  const wanted = wantedIn({
+    name: 'shop',
+    secrets: { key: { value: 'x' } },
+    containers: {
+      web: {
+        image: 'web',
+        process: { command: ['worker'] },
+        policy: { restart: 'never' },
+        secrets: { env: { KEY: 'key' } },
+        labels: { team: 'a' },
+        host_key: 'h2',
+      },
+    },
+  });
   const { done, error } = await carryOut(work, planOf(wanted, empty).steps);
   t.equal(error, undefined);
   t.same(
     done.map(({ outcome }) => outcome),
     ['changed', 'changed'],
   );
-  t.same(requests(), [
-    `PUT ${compute}/secrets/key`,
-    `POST ${compute}?start=false`,
-    `PUT ${compute}/made/policy`,
-    `PUT ${compute}/made/secrets`,
-    `POST ${compute}/made/start`,
-  ]);
+  t.same(requests(), [`PUT ${compute}/secrets/key`, `POST ${containers}`]);
+  t.match(asked[1]?.headers['idempotency-key'], /^[\da-f-]{36}$/, 'a repetition makes no second one');
+  t.match(JSON.parse(asked[1]?.body ?? ''), {
+    name: 'web',
+    image: { repository: 'library/web', tag: 'latest' },
+    process: { command: ['worker'] },
+    policy: { restart: 'never' },
+    secrets: { env: { KEY: 'key' } },
+    labels: { team: 'a' },
+    project: 'shop',
+    host_key: 'h2',
+  });
 });
 
-t.test('the project is set before the variable of the last release is removed', async (t) => {
+t.test('a change is one write, which starts what is stopped', async (t) => {
   const { work, requests, asked } = await start(t);
   const wanted = wantedIn({ name: 'shop', containers: { web: { image: 'web', labels: { team: 'a' } } } });
-  const one = foundAs(wanted, 'web', { project: null, labels: {} });
-  const marked = { ...one, container: { ...one.container, env: { LONGSHORE_APPLY: 'shop' } } };
+  const one = foundAs(wanted, 'web', { desired: 'stopped', status: 'stopped' });
+  const marked = { ...one, document: { ...one.document, labels: {}, project: null, env: { LONGSHORE_APPLY: 'shop' } } };
   const { error } = await carryOut(work, planOf(wanted, { ...empty, containers: new Map([['web', marked]]) }).steps);
   t.equal(error, undefined);
-  const path = `${compute}/id-of-web`;
-  t.same(requests(), [`PUT ${path}/labels`, `PUT ${path}/project`, `PATCH ${path}`]);
-  t.same(
-    asked.map(({ body }) => JSON.parse(body) as unknown),
-    [{ team: 'a' }, { project: 'shop' }, { env: { LONGSHORE_APPLY: null } }],
-  );
+  t.same(requests(), [`PUT ${containers}/id-of-web/spec`]);
+  t.match(asked, [{ headers: { 'if-match': '"1"' } }]);
+  const body = JSON.parse(asked[0]?.body ?? '') as object;
+  t.match(body, { labels: { team: 'a' }, project: 'shop', env: {}, desired: 'running' });
 });
 
-t.test('a named file is refused where the server keeps no projects', async (t) => {
+t.test('one that has failed is started again, changed or not', async (t) => {
+  const wanted = wantedIn({ containers: { web: { image: 'web' } } });
+  const before = wantedIn({ containers: { web: { image: 'web', labels: { team: 'a' } } } });
+  for (const [declared, expected] of [
+    [wanted, [`POST ${compute}/id-of-web/start`]],
+    [before, [`PUT ${containers}/id-of-web/spec`, `POST ${compute}/id-of-web/start`]],
+  ] as const) {
+    const { work, requests } = await start(t);
+    const failed = foundAs(declared, 'web', { status: 'failed', reason: 'image_not_found' });
+    await carryOut(work, planOf(wanted, { ...empty, containers: new Map([['web', failed]]) }).steps);
+    t.same(requests(), expected);
+  }
+});
+
+t.test('a server without documents is named as one', async (t) => {
   const container = { id: 'a', name: 'web', env: {}, status: 'running' };
   for (const status of [404, 503]) {
     const { work, requests } = await start(t, {
       'GET /api/v2/containers': { status, body: { error: 'not_found' } },
       [`GET ${compute}`]: { status: 200, body: { data: [container] } },
-      [`GET ${compute}/secrets`]: { status: 200, body: { data: [] } },
     });
-    const named = wantedIn({ name: 'shop', containers: { db: { image: 'db' } } });
-    await t.rejects(findAll(work.context, named), /keeps no projects: upgrade its actors and gateways/);
-    const unnamed = wantedIn({ containers: { db: { image: 'db' } } });
-    t.match(await findAll(work.context, unnamed), { strays: [] }, 'others need none');
+    for (const file of [{ name: 'shop' }, {}])
+      await t.rejects(
+        findAll(work.context, wantedIn({ ...file, containers: { db: { image: 'db' } } })),
+        /of an earlier release, and has no documents of containers: upgrade its actors and gateways/,
+      );
     t.notOk(requests().some((request) => !request.startsWith('GET')));
   }
+  const { work } = await start(t, { [`POST ${containers}`]: { status: 405, body: { error: 'method_not_allowed' } } });
+  const { error } = await carryOut(work, planOf(wantedIn({ containers: { web: { image: 'a' } } }), empty).steps);
+  t.match(error, { name: 'Refused', message: /the server is of an earlier release/ });
+});
+
+t.test('what the server would refuse is a fault of the file, and what it would do is told', async (t) => {
+  const before = wantedIn({ containers: { web: { image: 'web:1' }, db: { image: 'db:1' }, kept: { image: 'a' } } });
+  const wanted = wantedIn({
+    secrets: { fresh: { value: 'x' } },
+    containers: {
+      web: { image: 'web:2' },
+      db: { image: 'db:2', process: { command: ['a'] } },
+      kept: { image: 'a' },
+      big: { image: 'big' },
+      later: { image: 'b', secrets: { env: { A: 'fresh' } } },
+    },
+  });
+  const found = {
+    ...empty,
+    containers: new Map(['web', 'db', 'kept'].map((name) => [name, foundAs(before, name)] as const)),
+  };
+  const answers = {
+    [`PUT ${containers}/id-of-web/spec?dry_run=true`]: {
+      status: 200,
+      body: { data: {}, plan: { action: 'change', changed: ['image'] } },
+    },
+    [`PUT ${containers}/id-of-db/spec?dry_run=true`]: {
+      status: 422,
+      body: { error: 'invalid', details: { 'process.command': ['must be at most 256 strings'] } },
+    },
+    [`POST ${containers}?dry_run=true`]: {
+      status: 403,
+      body: { error: 'over_quota', detail: { dimension: 'mem_bytes', requested: 2, max: 1 } },
+    },
+  };
+  const { work, requests } = await start(t, answers);
+  const plan = await foreseen(work.context, planOf(wanted, found), found);
+  t.same(requests().toSorted(), Object.keys(answers).toSorted(), 'what has a new secret can not be tried');
+  t.match(plan.faults.map(({ field, message }) => `${field}: ${message}`).toSorted(), [
+    /^containers\.big: over quota: mem_bytes would be 2 of 1/,
+    /^containers\.db\.process\.command: must be at most/,
+  ]);
+  t.match(plan.steps, [{}, { name: 'web', isReplaced: false }, { name: 'db', isReplaced: undefined }, {}, {}, {}]);
+  const reading = { status: 403, body: { error: 'forbidden', detail: { scope: 'deploy' } } };
+  const mayRead = await start(t, Object.fromEntries(Object.keys(answers).map((request) => [request, reading])));
+  t.same((await foreseen(mayRead.work.context, planOf(wanted, found), found)).faults, []);
 });
 
 t.test('a change that somebody else has made is not overwritten', async (t) => {
   const refused: Scripted = { status: 412, body: { error: 'precondition_failed' } };
-  const { work, asked } = await start(t, { [`PATCH ${compute}/id-of-web`]: refused });
+  const { work, asked } = await start(t, { [`PUT ${containers}/id-of-web/spec`]: refused });
   const before = wantedIn({ containers: { web: { image: 'web:1' } } });
   const wanted = wantedIn({ containers: { web: { image: 'web:2' }, db: { image: 'db' } } });
   const found: Found = { ...empty, containers: new Map([['web', foundAs(before, 'web')]]) };
@@ -97,7 +176,7 @@ t.test('a change that somebody else has made is not overwritten', async (t) => {
     done.map(({ step, outcome }) => `${step.name} ${outcome}`),
     ['web failed', 'db left'],
   );
-  t.match(asked, [{ method: 'PATCH', headers: { 'if-match': '"1"' }, body: '{"tag":"2"}' }]);
+  t.match(asked, [{ method: 'PUT', headers: { 'if-match': '"1"' } }]);
 });
 
 t.test('after Ctrl-C no step begins', async (t) => {

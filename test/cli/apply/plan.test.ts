@@ -47,8 +47,8 @@ t.test('of nothing, everything is created, in order', (t) => {
     project: shop
 + container web
     image: docker.io/library/web:1
-    ports: 80
     env.A: 1
+    ports: 80
     cpu_limit: 0.5
     mem_limit: 256m
     project: shop
@@ -123,9 +123,12 @@ t.test('what is done with a container that is as declared', (t) => {
   const changed = wantedIn({ containers: { web: { image: 'web:2' } } });
   const completed = foundAs(wanted, 'web', { status: 'stopped', desired: 'stopped', reason: 'completed' });
   const { steps } = planOf(changed, { ...empty, containers: new Map([['web', completed]]) });
-  t.match(steps, [{ action: 'update', isStarted: true, patch: { tag: '2' } }], 'a changed job runs again');
-  const leaving = foundAs(wanted, 'web');
-  const removing = { ...leaving, container: { ...leaving.container, status: 'removing' as const } };
+  t.match(
+    steps,
+    [{ action: 'update', isRetried: false, body: { image: { tag: '2' }, desired: 'running' } }],
+    'a changed job runs again',
+  );
+  const removing = foundAs(wanted, 'web', { status: 'removing' });
   t.match(planOf(wanted, { ...empty, containers: new Map([['web', removing]]) }).steps, [
     { action: 'create', after: 'id-of-web' },
   ]);
@@ -138,11 +141,12 @@ t.test('labels are set by themselves, and those that the file does not name are 
     ...empty,
     containers: new Map([['web', foundAs(before, 'web', status)]]),
   });
-  t.match(planOf(before, found()).steps, [{ action: 'keep', metadata: {} }]);
+  t.match(planOf(before, found()).steps, [{ action: 'keep', body: undefined }]);
   const wanted = wantedIn({ containers: { web: { image: 'web', labels: { team: 'web' } } } });
   const { steps } = planOf(wanted, found());
-  t.match(steps, [{ action: 'update', patch: {}, metadata: { labels: { team: 'web' } } }]);
-  t.equal(Object.keys((steps[0] as ContainerChange).patch).length, 0, 'nothing starts again');
+  t.match(steps, [{ action: 'update', body: { labels: { team: 'web' } } }]);
+  const asked = { ...(steps[0] as ContainerChange), isReplaced: false };
+  t.match(planText({ steps: [asked] }), /^~ container web {2}\(nothing starts again\)\n/);
   t.match(planText({ steps }), /~ container web\n {4}labels\.team: shop → web\n {4}labels\.tier: 1\.1 → \(none\)\n/);
   t.match(planText(planOf(before, empty)), /\+ container web\n(.*\n)* {4}labels\.team: shop\n/);
   t.same(planOf(wantedIn({ containers: { web: { image: 'web' } } }), found({ labels: undefined })).faults, []);
@@ -154,7 +158,7 @@ t.test('one that no file has made is taken over, and gets the project', (t) => {
   const wanted = wantedIn({ name: 'shop', containers: { web: { image: 'web' } } });
   const { steps, faults } = planOf(wanted, { ...empty, containers: new Map([['web', foundAs(made, 'web')]]) });
   t.same(faults, []);
-  t.match(steps, [{ action: 'update', patch: { env: { BY: null } }, metadata: { project: 'shop' } }]);
+  t.match(steps, [{ action: 'update', body: { env: {}, project: 'shop' } }]);
   t.match(planText({ steps }), /~ container web\n {4}project: shop\n {4}env\.BY: hand → \(none\)\n/);
   t.end();
 });
@@ -162,13 +166,13 @@ t.test('one that no file has made is taken over, and gets the project', (t) => {
 t.test('one with the variable of the last release is taken over once, by its own file alone', (t) => {
   const wanted = wantedIn({ name: 'shop', containers: { web: { image: 'web' } } });
   const made = (project: string | null): Found => {
-    const one = foundAs(wanted, 'web', { project });
-    const container = { ...one.container, env: { LONGSHORE_APPLY: 'shop' } };
-    return { ...empty, containers: new Map([['web', { ...one, container }]]) };
+    const one = foundAs(wanted, 'web');
+    const document = { ...one.document, project, env: { LONGSHORE_APPLY: 'shop' } };
+    return { ...empty, containers: new Map([['web', { ...one, document }]]) };
   };
   const { steps, faults } = planOf(wanted, made(null));
   t.same(faults, []);
-  t.match(steps, [{ action: 'update', patch: { env: { LONGSHORE_APPLY: null } }, metadata: { project: 'shop' } }]);
+  t.match(steps, [{ action: 'update', body: { env: {}, project: 'shop' } }], 'in one write');
   const other = wantedIn({ name: 'other', containers: { web: { image: 'web' } } });
   t.match(planOf(other, made(null)).faults, [{ message: /belongs to shop, not to other/ }]);
   t.same(planOf(other, made('other')).faults, [], 'the project counts, where there is one');
@@ -227,7 +231,7 @@ t.test('removals come last: containers, then what the file lists and is there', 
     containers: { web: { image: 'web' } },
     removed: { secrets: ['old', 'gone'], registries: ['index.docker.io'], peers: ['phone'] },
   });
-  const stray = foundAs(wantedIn({ name: 'shop', containers: { old: { image: 'a' } } }), 'old').container;
+  const stray = { id: 'id-of-old', name: 'old' } as Found['strays'][number];
   const found: Found = {
     ...empty,
     containers: new Map([['web', foundAs(wanted, 'web')]]),
@@ -258,6 +262,16 @@ const entry = fc.record(
     ),
     env: fc.dictionary(fc.stringMatching(/^[A-Z_]{1,4}$/), text, { maxKeys: 4 }),
     ports: fc.uniqueArray(fc.constantFrom(80, 443, '53/udp'), { maxLength: 3 }),
+    process: fc.record(
+      {
+        command: fc.array(text, { maxLength: 2 }),
+        user: fc.constantFrom('0', '1000:1000'),
+        tmpfs: fc.dictionary(fc.constantFrom('/tmp', '/run'), fc.constantFrom('1m', '2MiB')),
+        init: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    ),
+    labels: fc.dictionary(fc.constantFrom('team', 'tier'), text),
     cpu_limit: fc.constantFrom('0.5', '1.0'),
     mem_limit: fc.constantFrom('64m', '1g'),
     policy: fc.record(
@@ -287,12 +301,6 @@ const entry = fc.record(
   { requiredKeys: ['image'] },
 );
 
-/** RFC 7396, as the owner applies a patch. */
-function patched(container: FoundContainer['container'], { env, ...patch }: ContainerChange['patch']) {
-  const merged = Object.entries({ ...container.env, ...env }).filter((one): one is [string, string] => one[1] !== null);
-  return { ...container, ...patch, env: Object.fromEntries(merged) } as FoundContainer['container'];
-}
-
 t.test('after a plan is carried out, the next one is empty', (t) => {
   const secrets = { key: { value: 'x' }, other: { value: 'y' } };
   fc.assert(
@@ -305,14 +313,40 @@ t.test('after a plan is carried out, the next one is empty', (t) => {
         planOf(wanted, { ...empty, secrets: secretsThere, containers: new Map([['web', one]]) }).steps.at(
           -1,
         ) as ContainerChange;
-      const step = look(found);
-      const policy = step.hasOtherPolicy ? wanted.containers[0]!.policy : found.policy;
-      const uses = step.hasOtherUses ? wanted.containers[0]!.uses : found.uses;
-      const next = look({ ...found, container: patched(found.container, step.patch), policy, uses });
-      return (
-        next.action === 'keep' && Object.keys(next.patch).length === 0 && !next.hasOtherPolicy && !next.hasOtherUses
-      );
+      const written = { ...found.document, ...look(found).body } as FoundContainer['document'];
+      const next = look({ ...found, document: written });
+      return next.action === 'keep' && next.body === undefined;
     }),
   );
+  t.end();
+});
+
+t.test('what a container runs is shown setting by setting, and an empty command is one', (t) => {
+  const of = (process: object): ReturnType<typeof wantedIn> =>
+    wantedIn({ containers: { web: { image: 'web', process } } });
+  const found: Found = { ...empty, containers: new Map([['web', foundAs(of({ user: '1', init: true }), 'web')]]) };
+  const { steps } = planOf(of({ command: [], entrypoint: ['a b', 'c'], user: '2', tmpfs: { '/tmp': '1m' } }), found);
+  t.equal(
+    planText({ steps }),
+    `~ container web
+    process.entrypoint: ["a b","c"]
+    process.command: []
+    process.user: 1 → 2
+    process.tmpfs./tmp: 1m
+    process.init: true → (none)
+Plan: 1 to update.`,
+  );
+  t.end();
+});
+
+t.test('what this release does not know of a document stays as it is', (t) => {
+  const wanted = wantedIn({ containers: { web: { image: 'web:2' } } });
+  const one = foundAs(wantedIn({ containers: { web: { image: 'web:1' } } }), 'web');
+  const document = { ...one.document, volumes: { '/data': { volume: 'data' } } };
+  const { steps } = planOf(wanted, { ...empty, containers: new Map([['web', { ...one, document }]]) });
+  const [{ body }] = steps as [ContainerChange];
+  t.match(body, { volumes: document.volumes, image: { tag: '2' } });
+  t.notOk('host_key' in body!, 'nor does it move');
+  t.notOk('desired' in body!);
   t.end();
 });

@@ -23,6 +23,8 @@ t.test('options, and their fixed values', (t) => {
   t.same(at('wait web runn').words, ['running']);
   t.same(at('completion ').words, ['bash', 'zsh', 'fish']);
   t.same(at('logs -- --f').words, [], 'nothing is an option after --');
+  t.same(at('run web --read').words, ['--read-only'], 'the command of a container follows --');
+  t.same(at('run web -- sh --read').words, []);
   t.end();
 });
 

@@ -2,15 +2,19 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import t from 'tap';
-import { policyWith, type PolicyOptions } from '../../../cli/tenant/policy.ts';
+import { namesPolicy, policyFileOf, policyWith, type PolicyOptions } from '../../../cli/tenant/policy.ts';
 import { defaultPolicy } from '../../../schemas/api/policy.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-const of = (options: PolicyOptions, stored = {}) =>
-  policyWith(options, stored, { stdin: Readable.from([]), signal: new AbortController().signal });
+const input = { stdin: Readable.from([]), signal: new AbortController().signal };
+const of = async (options: PolicyOptions, stored = {}) =>
+  policyWith(options, stored, await policyFileOf(options, input));
 
 t.test('options make a policy, and change one', async (t) => {
-  t.equal(await of({ health: true }), undefined, 'commander says so without --no-health');
+  t.same(await of({ health: true }), {});
+  t.notOk(namesPolicy({ health: true }), 'commander says so without --no-health');
+  t.ok(namesPolicy({ health: false }));
+  t.ok(namesPolicy({ healthRetries: 2 }));
   t.same(await of({ restart: 'never', stopGrace: 0 }), { restart: 'never', stop_grace_seconds: 0 });
   const http = { port: 8080, path: '/' };
   t.same(await of({ healthHttp: http }), { health: { http, restart_unhealthy: true } });

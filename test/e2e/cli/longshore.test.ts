@@ -106,7 +106,7 @@ t.test('the command line', async (t) => {
     t.match(await json('inspect', 'web'), { secrets: { env: { PASSWORD: 'db' }, files: {} } });
     t.match(await longshore(['update', 'web', '-e', 'GREETING=no', '--secret', 'A=none']), {
       code: 1,
-      err: /there is no secret "none"/,
+      err: /secrets\.env\.A "none" is not a secret that you have/,
     });
     await ok(['update', 'web', '-e', 'PASSWORD=plain']);
     await ok(['update', 'web', '--unset', 'PASSWORD']);
@@ -142,12 +142,53 @@ t.test('the command line', async (t) => {
     await ok(['wait', 'web', 'removed']);
   });
 
-  await t.test('what could not be prepared is not left behind', async (t) => {
+  await t.test('a container runs what its command says', async (t) => {
+    const settings = ['--user', '1000', '-w', '/tmp', '--tmpfs', '/scratch:size=1m', '--ulimit', 'nofile=64:128'];
+    const shape = ['--name', 'job', '-m', '32m', '--restart', 'never', '--init', '--read-only', ...settings];
+    const script = 'echo "$(id -u) $(pwd) $(ulimit -n)"; touch /scratch/a; touch /a || cat /proc/1/comm';
+    t.match(await longshore(['run', imageOf(rig), ...shape, '--', 'sh', '-c', script]), { code: 0 });
+    const line = await eventually(
+      'its lines',
+      () => ok(['logs', 'job']),
+      (text) => text.includes('init'),
+    );
+    t.match(line, /1000 \/tmp 64\n[^]*-init\n/, 'nothing could be written');
+    const [{ id } = { id: '' }] = await json<{ id: string }[]>('ps');
+    const document = `${rig.baseUrl}/api/v2/containers/${id}/spec`;
+    const processOf = async (): Promise<object> => {
+      const answer = await fetch(document, { headers: { authorization: `Bearer ${token}` } });
+      return ((await answer.json()) as { data: { process: object } }).data.process;
+    };
+    const declared = { command: ['sh', '-c', script], user: '1000', working_dir: '/tmp', init: true, read_only: true };
+    t.match(await processOf(), { ...declared, tmpfs: { '/scratch': '1m' }, ulimits: { nofile: '64:128' } });
+    const { generation } = (await json<{ status: { generation: number } }>('inspect', 'job')).status;
+    await ok(['update', 'job', '-d', '-e', 'A=1', '--reset', 'read-only', '--reset', 'init', '--', 'echo', 'again']);
+    t.same(await processOf(), {
+      command: ['echo', 'again'],
+      user: '1000',
+      working_dir: '/tmp',
+      tmpfs: { '/scratch': '1m' },
+      ulimits: { nofile: '64:128' },
+    });
+    t.match(await json('inspect', 'job'), { status: { generation: generation + 1 } }, 'one write');
+    t.match(await longshore(['update', 'job', '-d', '--user', '1000']), { code: 0, err: /job: nothing changed/ });
+    t.match(await longshore(['run', imageOf(rig), 'sh', '-c', 'date']), {
+      code: 2,
+      err: /unknown option '-c'\n\(The command of a container follows --/,
+    });
+    t.match(await longshore(['run', imageOf(rig), '--name', 'bad', '--ulimit', 'core=1']), {
+      code: 1,
+      err: /process\.ulimits\.core can't be set/,
+    });
+    await ok(['rm', 'job']);
+    await ok(['wait', 'job', 'removed']);
+  });
+
+  await t.test('what could not be declared is not left behind', async (t) => {
     t.match(await longshore(['run', imageOf(rig), '--name', 'half', '--secret', 'A=none']), {
       code: 1,
-      err: /env\.A is not a secret that you have/,
+      err: /secrets\.env\.A "none" is not a secret that you have/,
     });
-    await ok(['wait', 'half', 'removed']);
     t.same(await json('ps'), []);
   });
 

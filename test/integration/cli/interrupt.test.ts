@@ -52,6 +52,7 @@ async function interrupted(
 }
 
 const compute = '/api/v2/compute';
+const containers = '/api/v2/containers';
 const ok = (data: unknown): Answer => ({ status: 200, body: { data } });
 const never: Answer = { interrupts: true };
 const web = { id: '0197c0de-0000-7000-8000-000000000001', name: 'web', status: 'running', env: {} };
@@ -71,19 +72,16 @@ const after =
     if (text.test(out + err)) interrupt();
   };
 
-t.test('run: a container that was not started is removed', async (t) => {
-  const { requests, err } = await interrupted(t, ['run', 'web', '--secret', 'A=db'], {
-    [`POST ${compute}`]: { ...ok(web), status: 201 },
-    [`PUT ${atWeb}/secrets`]: never,
-    [`DELETE ${atWeb}`]: { ...ok(web), status: 202 },
-  });
-  t.same(requests, [`POST ${compute}`, `PUT ${atWeb}/secrets`, `DELETE ${atWeb}`]);
+t.test('run: a container is made whole, or not at all', async (t) => {
+  const args = ['run', 'web', '--secret', 'A=db', '--restart', 'never'];
+  const { requests, err } = await interrupted(t, args, { [`POST ${containers}`]: never });
+  t.same(requests, [`POST ${containers}`]);
   t.equal(err, '');
 });
 
 t.test('run and update: a container that is waited for goes on', async (t) => {
   const watch = after(/^web: pending/m);
-  const run = await interrupted(t, ['run', 'web'], { ...waited, [`POST ${compute}`]: ok(web) }, { watch });
+  const run = await interrupted(t, ['run', 'web'], { ...waited, [`POST ${containers}`]: ok(web) }, { watch });
   t.notOk(run.requests.some((request) => request.startsWith('DELETE')));
   const changing = ok({ ...pending, update: { phase: 'pulling' } });
   const update = await interrupted(
@@ -92,12 +90,20 @@ t.test('run and update: a container that is waited for goes on', async (t) => {
     {
       ...listed,
       ...waited,
-      [`PATCH ${atWeb}`]: ok(web),
+      [`GET ${containers}/${web.id}/spec`]: ok({
+        name: 'web',
+        image: {},
+        env: {},
+        process: {},
+        policy: {},
+        secrets: {},
+      }),
+      [`PUT ${containers}/${web.id}/spec`]: ok({}),
       [`GET ${atWeb}/status`]: changing,
     },
     { watch },
   );
-  t.equal(update.requests.filter((request) => request.startsWith('PATCH')).length, 1);
+  t.equal(update.requests.filter((request) => request.startsWith('PUT')).length, 1);
 });
 
 t.test('rm: no other container is removed', async (t) => {

@@ -137,7 +137,7 @@ t.test('what cannot change', (t) => {
   t.match(put({ host_key: 'h9' as typeof h1 }).reply.body, /"host_key":\["can't be changed: /);
   t.equal(put({ host_key: h1 }).reply.code, 'ok');
   const secrets = { env: { A: 'none' }, files: {} };
-  t.match(put({ secrets }).reply.body, /"secrets\.env\.A":\["is not a secret that you have"\]/);
+  t.match(put({ secrets }).reply.body, /"secrets\.env\.A":\["\\"none\\" is not a secret that you have"\]/);
   t.end();
 });
 

@@ -148,9 +148,9 @@ t.test('every use that can’t be is named', (t) => {
   t.same(bodyOf(reply), {
     error: 'invalid',
     details: {
-      'env.A': ['is not a secret that you have'],
+      'env.A': ['"none" is not a secret that you have'],
       'env.B': ['is no text, or has a NUL: use it as a file'],
-      'files./run/a.secret': ['is not a secret that you have'],
+      'files./run/a.secret': ['"none" is not a secret that you have'],
       'files./etc/app': ['is a file that the operator puts there'],
     },
   });

@@ -24,7 +24,7 @@ function read(
 }
 
 const envOf = ({ wanted }: ReturnType<typeof read>, at = 0): Record<string, string> => {
-  const env = wanted?.containers[at]?.declaration.env ?? {};
+  const env = wanted?.containers[at]?.document.env ?? {};
   return env;
 };
 
@@ -133,7 +133,7 @@ t.test('a job is what runs once because the file says so, or because another wai
   never: {image: a, deploy: {restart_policy: {condition: none}}}
 `;
   const { wanted } = read(t, text);
-  const found = wanted?.containers.map(({ name, isJob, policy }) => [name, isJob, policy.restart]);
+  const found = wanted?.containers.map(({ name, isJob, document }) => [name, isJob, document.policy.restart]);
   t.same(found, [
     ['shop-migrate', true, 'never'],
     ['shop-web', false, 'never'],
@@ -149,7 +149,7 @@ t.test('a job is what runs once because the file says so, or because another wai
     ['deploy: {restart_policy: {condition: on-failure, max_attempts: "3"}}', 'on_failure'],
     ['restart: unless-stopped', 'always'],
   ] as const)
-    t.equal(read(t, service(body)).wanted?.containers[0]?.policy.restart, restart, body);
+    t.equal(read(t, service(body)).wanted?.containers[0]?.document.policy.restart, restart, body);
   t.end();
 });
 
@@ -241,7 +241,7 @@ t.test('limits: of the service or of deploy; zero is none', (t) => {
     ['deploy: {resources: {limits: {cpus: "0", memory: 0}}}', '0.5', '256m'],
     ['cpus: 1e-1', '0.1', '256m'],
   ] as const)
-    t.match(read(t, service(body)).wanted?.containers[0]?.declaration, { cpu_limit: cpu, mem_limit: memory }, body);
+    t.match(read(t, service(body)).wanted?.containers[0]?.document, { cpu_limit: cpu, mem_limit: memory }, body);
   for (const [body, key] of [
     ['cpus: 2, deploy: {resources: {limits: {cpus: 1}}}', 'cpus'],
     ['mem_limit: 1g, deploy: {resources: {limits: {memory: 2g}}}', 'mem_limit'],
@@ -276,15 +276,15 @@ t.test('a service with no replicas is left out', (t) => {
 });
 
 t.test('booleans may stand in quotes, and be words of YAML 1.1', (t) => {
-  t.same(read(t, service('healthcheck: {disable: "true"}')).wanted?.containers[0]?.policy.health, { none: true });
-  t.same(read(t, service('healthcheck: {disable: yes}')).wanted?.containers[0]?.policy.health, { none: true });
-  t.equal(read(t, service('healthcheck: {disable: "no"}')).wanted?.containers[0]?.policy.health, null);
+  t.same(read(t, service('healthcheck: {disable: "true"}')).wanted?.containers[0]?.document.policy.health, { none: true });
+  t.same(read(t, service('healthcheck: {disable: yes}')).wanted?.containers[0]?.document.policy.health, { none: true });
+  t.equal(read(t, service('healthcheck: {disable: "no"}')).wanted?.containers[0]?.document.policy.health, null);
   t.same(read(t, service('read_only: "false", privileged: no, tty: "off"')).faults, []);
   t.equal(read(t, service('read_only: "true"')).faults.length, 1);
   t.same(read(t, service('env_file: {path: none, required: "false"}')).faults, []);
   t.same(read(t, service('depends_on: {db: {required: "false"}}')).faults, []);
   const external = 'services: {web: {image: a, secrets: [s]}}\nsecrets: {s: {external: "true"}}';
-  t.match(read(t, external).wanted?.containers[0]?.uses.files, { '/run/secrets/s': { secret: 's' } });
+  t.match(read(t, external).wanted?.containers[0]?.document.secrets.files, { '/run/secrets/s': { secret: 's' } });
   t.match(read(t, service('healthcheck: {disable: maybe}')).faults, [
     /services\.web\.healthcheck\.disable: must be true or false/,
   ]);
@@ -295,7 +295,7 @@ t.test('an empty text is none', (t) => {
   const { wanted, faults } = read(t, service('restart: "${R:-}", stop_signal: "", container_name: ""'));
   t.same(faults, []);
   t.match(wanted?.containers, [
-    { name: 'shop-web', isJob: false, policy: { restart: 'never', stop_signal: 'SIGTERM' } },
+    { name: 'shop-web', isJob: false, document: { policy: { restart: 'never', stop_signal: 'SIGTERM' } } },
   ]);
   t.end();
 });
@@ -320,7 +320,7 @@ t.test('forms that Compose refuses, and that would lose something', (t) => {
 });
 
 t.test('a check: none, zero, in quotes, and beyond the bounds', (t) => {
-  const healthOf = (body: string) => read(t, service(`healthcheck: {${body}}`)).wanted?.containers[0]?.policy.health;
+  const healthOf = (body: string) => read(t, service(`healthcheck: {${body}}`)).wanted?.containers[0]?.document.policy.health;
   t.same(healthOf('disable: true'), { none: true });
   t.same(healthOf('test: ["NONE"]'), { none: true });
   t.same(healthOf('test: NONE'), { none: true });
@@ -329,7 +329,7 @@ t.test('a check: none, zero, in quotes, and beyond the bounds', (t) => {
   t.match(healthOf('test: a, interval: 0s, timeout: 0s, retries: 0'), { interval: 30, timeout: 30, retries: 3 });
   t.match(healthOf('test: a, retries: "4", timeout: 1.5s'), { retries: 4, timeout: 2 });
   const long = read(t, service('stop_grace_period: 1h, healthcheck: {test: a, interval: 24h, retries: 120}'));
-  t.match(long.wanted?.containers[0]?.policy, { stop_grace_seconds: 300, health: { interval: 3600, retries: 100 } });
+  t.match(long.wanted?.containers[0]?.document.policy, { stop_grace_seconds: 300, health: { interval: 3600, retries: 100 } });
   t.same(long.warnings, [
     'compose.yml:2:21: services.web.stop_grace_period: is at most 300s: that is taken',
     'compose.yml:2:67: services.web.healthcheck.interval: is at most 3600s: that is taken',
@@ -340,7 +340,7 @@ t.test('a check: none, zero, in quotes, and beyond the bounds', (t) => {
 
 t.test('equal ports of a container are one', (t) => {
   for (const body of ['"127.0.0.1:8080:80", "[::1]:8080:80"', '"80:80", "8080:80"', '80, "80/tcp", "80/TCP"'])
-    t.same(read(t, service(`ports: [${body}]`)).wanted?.containers[0]?.declaration.ports, [80], body);
+    t.same(read(t, service(`ports: [${body}]`)).wanted?.containers[0]?.document.ports, [80], body);
   t.end();
 });
 
@@ -351,7 +351,7 @@ t.test('dollar signs that begin no variable, and many aliases', (t) => {
   const many = Array.from({ length: 150 }, (_, at) => `  s${at}: {image: a, environment: {<<: *e, N: ${at}}}`);
   const { wanted, faults } = read(t, `x-e: &e {A: 1}\nservices:\n${many.join('\n')}\n`);
   t.same(faults, []);
-  t.match(wanted?.containers.at(-1)?.declaration.env, { A: '1', N: '149' });
+  t.match(wanted?.containers.at(-1)?.document.env, { A: '1', N: '149' });
   t.end();
 });
 
@@ -363,7 +363,7 @@ secrets: {pw: {environment: PW}, out: {external: true, name: real}, old: {extern
   t.same(faults, []);
   t.match(wanted?.secrets, [{ name: 'shop-pw', source: { env: 'PW' } }]);
   t.equal(valueOf('PW'), 'of the file');
-  t.match(wanted?.containers[0]?.uses.files, {
+  t.match(wanted?.containers[0]?.document.secrets.files, {
     '/run/secrets/pw': { secret: 'shop-pw', mode: 0o444 },
     '/run/secrets/out': { secret: 'real' },
     '/run/secrets/old': { secret: 'named' },
@@ -384,8 +384,8 @@ t.test('a service is a container', (t) => {
   t.same(faults, []);
   t.match(wanted?.secrets, [{ name: 'shop-pw', source: { env: 'PW' } }]);
   const [web] = wanted?.containers ?? [];
-  t.same(web?.declaration.env, { A: '1', FROM_SHELL: 'yes' });
-  t.same(web?.policy, {
+  t.same(web?.document.env, { A: '1', FROM_SHELL: 'yes' });
+  t.same(web?.document.policy, {
     restart: 'never',
     stop_grace_seconds: 60,
     stop_signal: 'SIGINT',
@@ -398,12 +398,12 @@ t.test('a service is a container', (t) => {
       restart_unhealthy: false,
     },
   });
-  t.same(web?.uses.files, {
+  t.same(web?.document.secrets.files, {
     '/run/secrets/pw': { secret: 'shop-pw', mode: 0o444, uid: 0, gid: 0 },
     '/a': { secret: 'shop-pw', mode: 0o440, uid: 7, gid: 0 },
   });
-  t.equal(read(t, service('restart: no')).wanted?.containers[0]?.policy.restart, 'never');
-  t.equal(read(t, service('')).wanted?.containers[0]?.policy.restart, 'never', 'as Compose has it');
+  t.equal(read(t, service('restart: no')).wanted?.containers[0]?.document.policy.restart, 'never');
+  t.equal(read(t, service('')).wanted?.containers[0]?.document.policy.restart, 'never', 'as Compose has it');
   t.end();
 });
 
@@ -451,7 +451,7 @@ t.test('labels are those of the container; what it can not have is left out', (t
   const labelsOf = (labels: string) => {
     const { wanted, faults, warnings } = read(t, text(labels));
     t.same(faults, []);
-    return [wanted?.containers[0]?.metadata.labels, warnings.map((line) => line.replace(/^.*?: /, ''))];
+    return [wanted?.containers[0]?.document.labels, warnings.map((line) => line.replace(/^.*?: /, ''))];
   };
   t.same(labelsOf('{team: shop, tier: 2, on: true, empty: }'), [
     { team: 'shop', tier: '2', on: 'true', empty: '' },

@@ -28,7 +28,7 @@ function read(t: Test, files: Files, env: NodeJS.ProcessEnv = {}, options: ReadO
   const faults = result.faults.map(textOfRemark);
   const warnings = result.warnings.map(textOfRemark).filter((warning) => !warning.includes("can't reach each other"));
   const services = Object.fromEntries(wanted?.containers.map((one) => [one.name.replace('shop-', ''), one]) ?? []);
-  const envOf = (name: string) => services[name]?.declaration.env;
+  const envOf = (name: string) => services[name]?.document.env;
   return { folder, wanted, valueOf, faults, warnings, services, envOf };
 }
 
@@ -44,8 +44,7 @@ t.test('extends: a service of the same file, which may extend another', (t) => {
   const { faults, services, envOf } = read(t, { 'compose.yml': text });
   t.same(faults, []);
   t.match(services['cli'], {
-    declaration: { repository: 'library/common', ports: [80, 81] },
-    policy: { restart: 'always' },
+    document: { image: { repository: 'library/common' }, ports: [80, 81], policy: { restart: 'always' } },
   });
   t.same(envOf('cli'), { TZ: 'utc', PORT: '8080', MORE: '1', OWN: '1.10' });
   t.same(envOf('common'), { TZ: 'utc', PORT: '80', MORE: '1' });
@@ -71,7 +70,7 @@ t.test('extends: a service of another file, whose paths and services are its own
   );
   t.same([faults, warnings], [[], []]);
   t.same(Object.keys(services), ['web'], 'no other services');
-  t.match(services['web'], { declaration: { repository: 'library/root' }, policy: { health: { retries: 3 } } });
+  t.match(services['web'], { document: { image: { repository: 'library/root' }, policy: { health: { retries: 3 } } } });
   t.same(envOf('web'), { FROM: 'base', BASE: '1', ROOT: '1', OWN: '1', A: 'shell' });
   t.end();
 });
@@ -107,10 +106,14 @@ secrets: {s: {environment: S}, other: {environment: S}}
   const { faults, services, wanted, envOf } = read(t, files, { COMPOSE_PROFILES: 'two' });
   t.same(faults, []);
   t.match(services['web'], {
-    metadata: { labels: { x: '1', y: '2' } },
-    declaration: { repository: 'library/a', cpu_limit: '1.0', mem_limit: '64m' },
-    policy: { health: { command: ['new', '1'], interval: 5, retries: 4 } },
-    uses: { files: { '/run/secrets/s': { secret: 'shop-other' } } },
+    document: {
+      image: { repository: 'library/a' },
+      labels: { x: '1', y: '2' },
+      cpu_limit: '1.0',
+      mem_limit: '64m',
+      policy: { health: { command: ['new', '1'], interval: 5, retries: 4 } },
+      secrets: { files: { '/run/secrets/s': { secret: 'shop-other' } } },
+    },
   });
   t.same(envOf('web'), { E: 'b', F: 'a', B: '3' }, 'of files each once, and a variable that is left unset');
   t.equal(services['db']?.isJob, true);
@@ -200,7 +203,7 @@ secrets: {pw2: {environment: PW}}
   );
   t.same([faults, warnings], [[], []]);
   t.same(
-    wanted?.containers.map(({ name, declaration: { tag } }) => [name, tag]),
+    wanted?.containers.map(({ name, document: { image } }) => [name, image.tag]),
     [
       ['shop-db', 'main'],
       ['shop-web', 'main'],
@@ -211,7 +214,7 @@ secrets: {pw2: {environment: PW}}
   t.same(envOf('web'), { TAG: 'main' });
   t.same(envOf('db'), { WHO: 'db', TAG: 'main', FILE: '1' });
   t.same(envOf('cache'), { WHO: 'one', A: 'more' });
-  t.match(services['db']?.uses.files, { '/run/secrets/pw': { secret: 'shop-pw' } });
+  t.match(services['db']?.document.secrets.files, { '/run/secrets/pw': { secret: 'shop-pw' } });
   const values = { registries: new Map<string, Buffer>(), secrets: new Map<string, Buffer>() };
   if (wanted !== undefined) resolveValues(wanted, folder, valueOf, values, { faults: [], warnings: [] });
   t.same(
@@ -237,7 +240,7 @@ services: {web: {environment: [B=own]}, own: {extends: two}}
   t.same(faults, []);
   t.same(envOf('web'), { A: '1', B: 'own', C: '1' });
   t.same(Object.keys(services).sort(), ['own', 'two', 'web']);
-  t.equal(services['own']?.declaration.repository, 'library/two');
+  t.equal(services['own']?.document.image.repository, 'library/two');
   t.same(read(t, { 'compose.yml': 'include: [b.yml]', 'b.yml': 'services: {b: {image: b}}' }).faults, [], 'alone');
   t.end();
 });
@@ -307,8 +310,12 @@ services:
       faults: [],
       services: {
         web: {
-          declaration: { tag: '2', ports: [80, '53/udp'], env: { A: '1', B: '2' } },
-          policy: { restart: 'always', health: { command: ['b'], interval: 5 } },
+          document: {
+            image: { tag: '2' },
+            ports: [80, '53/udp'],
+            env: { A: '1', B: '2' },
+            policy: { restart: 'always', health: { command: ['b'], interval: 5 } },
+          },
         },
         new: {},
       },
@@ -326,10 +333,9 @@ services:
   t.same(replaced.faults, []);
   t.same(Object.keys(replaced.services), ['web']);
   t.match(replaced.services['web'], {
-    declaration: { ports: [81], env: { B: '1' } },
-    policy: { restart: 'never', health: null },
+    document: { ports: [81], env: { B: '1' }, policy: { restart: 'never', health: null } },
   });
-  t.same(replaced.services['web']?.metadata.labels, { y: '2' });
+  t.same(replaced.services['web']?.document.labels, { y: '2' });
   t.match(over('services: [').faults, [/^over\.yml:1:/]);
   t.match(over('services: {web: {image: {a: b}}}').faults, [/^over\.yml:1:18: services\.web\.image: must be/]);
   t.match(over('services: {web: {user: a}}').faults, [/^over\.yml:1:18: services\.web\.user: is not supported/]);

@@ -28,7 +28,7 @@ t.test('a project is named by -p, COMPOSE_PROJECT_NAME, its file or its folder',
     const read = readText('compose.yml', text, { folder: folderOf(t, folder), env, project });
     t.same(read.wanted?.projects, [name]);
     t.same(
-      read.wanted?.containers.map((one) => [one.name, one.metadata.project]),
+      read.wanted?.containers.map((one) => [one.name, one.document.project]),
       [
         [`${name}-db`, name],
         ['front', name],
@@ -38,7 +38,7 @@ t.test('a project is named by -p, COMPOSE_PROJECT_NAME, its file or its folder',
   }
   const folder = folderOf(t, 'app', { '.env': 'COMPOSE_PROJECT_NAME=beside\n' });
   const read = readText('compose.yml', 'services: {a: {image: "x:${COMPOSE_PROJECT_NAME}"}}', { folder, env: {} });
-  t.match(read.wanted?.containers, [{ name: 'beside-a', declaration: { tag: 'beside' } }]);
+  t.match(read.wanted?.containers, [{ name: 'beside-a', document: { image: { tag: 'beside' } } }]);
   t.end();
 });
 
@@ -48,7 +48,7 @@ t.test('the project of containers is a DNS label', (t) => {
     ['a__b-', 'a-b'],
   ] as const) {
     const { wanted } = readText('compose.yml', services, { folder: folderOf(t, 'x'), env: {}, project: name });
-    t.match(wanted, { projects: [label], containers: [{ name: `${name}-db`, metadata: { project: label } }, {}] });
+    t.match(wanted, { projects: [label], containers: [{ name: `${name}-db`, document: { project: label } }, {}] });
   }
   const { faults } = readText('longshore.yml', 'name: My.App\ncontainers: {}\n', { folder: folderOf(t, 'y'), env: {} });
   t.match(faults, [{ field: 'name', message: /^must be a DNS label: / }]);
@@ -114,7 +114,7 @@ t.test('files of variables that COMPOSE_ENV_FILES names are read in place of .en
   const names = ['one.env', 'two.env'].map((name) => join(folder, name)).join(',');
   const text = 'services: {web: {image: x, environment: [A, B, C]}}';
   const { wanted } = readText('compose.yml', text, { folder, env: { COMPOSE_ENV_FILES: names, D: 'shell' } });
-  t.same(wanted?.containers[0]?.declaration.env, { A: '1', B: '21', C: 'shell' });
+  t.same(wanted?.containers[0]?.document.env, { A: '1', B: '21', C: 'shell' });
   const none = { folder, env: { COMPOSE_ENV_FILES: join(folder, 'none.env') } };
   t.throws(() => readText('compose.yml', text, none), { message: /none\.env can't be read/ });
   mkdirSync(join(folder, 'other'));

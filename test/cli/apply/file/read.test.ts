@@ -47,28 +47,65 @@ secrets: { key: { value_from: { file: key } } }
   t.same(faults, []);
   const [web, db] = wanted?.containers ?? [];
   t.match(web, {
-    metadata: { project: 'shop', labels: { tier: '1.10' } },
     host: undefined,
-    declaration: {
-      registry: 'ghcr.io',
-      repository: 'acme/web',
-      tag: null,
-      digest: /^sha256:a/,
+    document: {
+      project: 'shop',
+      labels: { tier: '1.10' },
+      image: { registry: 'ghcr.io', repository: 'acme/web', tag: null, digest: /^sha256:a/ },
       env: { RATIO: '1.10', ON: 'true', N: '0x10', TEXT: '7' },
       ports: [],
       cpu_limit: '0.5',
       mem_limit: '256m',
+      process: {},
+      policy: {
+        restart: 'always',
+        stop_grace_seconds: 10,
+        stop_signal: 'SIGTERM',
+        health: { http: { port: 80, path: '/' }, interval: 10, restart_unhealthy: false },
+      },
+      secrets: { env: {}, files: { '/a': { mode: 0o440, uid: 0 }, '/b': { mode: 0o400 }, '/c': { mode: 0o400 } } },
     },
-    policy: {
-      restart: 'always',
-      stop_grace_seconds: 10,
-      stop_signal: 'SIGTERM',
-      health: { http: { port: 80, path: '/' }, interval: 10, restart_unhealthy: false },
-    },
-    uses: { env: {}, files: { '/a': { mode: 0o440, uid: 0 }, '/b': { mode: 0o400 }, '/c': { mode: 0o400 } } },
   });
-  t.match(db?.declaration, { tag: 'latest', cpu_limit: '1.0', mem_limit: '64m', env: { RATIO: '1.10', N: '2' } });
+  t.match(db?.document, {
+    image: { tag: 'latest' },
+    cpu_limit: '1.0',
+    mem_limit: '64m',
+    env: { RATIO: '1.10', N: '2' },
+  });
   t.equal(values.secrets.get('key')?.toString(), 'bytes\n', 'byte for byte');
+});
+
+t.test('what a container runs: as the API has it, with texts as they are written', async (t) => {
+  const process = `
+    command: [worker, --threads, 4]
+    user: 1000
+    tmpfs: { /tmp: 64MiB, /run: 1.5k }
+    shm_size: 0.5g
+    init: true
+    read_only: false
+    ulimits: { nofile: 1024, nproc: "64:128" }`;
+  const { wanted, faults } = await read(t, [`containers:\n  web:\n   image: web\n   process:${process}`]);
+  t.same(faults, []);
+  t.same(wanted?.containers[0]?.document.process, {
+    command: ['worker', '--threads', '4'],
+    user: '1000',
+    tmpfs: { '/tmp': '64m', '/run': '1536' },
+    shm_size: '512m',
+    init: true,
+    ulimits: { nofile: '1024', nproc: '64:128' },
+  });
+  const wrong = `{command: worker, usr: a, working_dir: here, init: maybe, ulimits: {core: 1}}`;
+  const refused = await read(t, [`containers: {web: {image: web, process: ${wrong}}}`]);
+  t.match(refused.faults, [
+    /process\.command: must be/,
+    /process\.usr: is not known: did you mean "user"\?/,
+    /process\.init: must be/,
+  ]);
+  const values = await read(t, ['containers: {web: {image: web, process: {working_dir: here, ulimits: {core: 1}}}}']);
+  t.match(values.faults, [
+    /process\.working_dir: must be an absolute path/,
+    /process\.ulimits\.core: keys can't be set|process\.ulimits\.core: can't be set: data, fsize/,
+  ]);
 });
 
 t.test('all faults at once, with their places and the names that were meant', async (t) => {
@@ -162,7 +199,7 @@ t.test('several files are one, and declare nothing twice', async (t) => {
   const { wanted } = await read(t, [one, two]);
   t.match(wanted, { projects: ['one', 'two'], removed: { secrets: ['old'] } });
   t.same(
-    wanted?.containers.map(({ name, metadata: { project } }) => [name, project]),
+    wanted?.containers.map(({ name, document: { project } }) => [name, project]),
     [
       ['web', 'one'],
       ['db', 'two'],
@@ -249,8 +286,8 @@ containers:
 `;
   const { wanted, faults } = await read(t, [text]);
   t.same(faults, []);
-  const declared = wanted?.containers.map(({ declaration: { repository, env, cpu_limit, ports } }) => ({
-    repository,
+  const declared = wanted?.containers.map(({ document: { image, env, cpu_limit, ports } }) => ({
+    repository: image.repository,
     env: Object.entries(env).sort().join(' '),
     cpu_limit,
     ports,

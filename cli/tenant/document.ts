@@ -1,0 +1,92 @@
+/**
+ * The document of a container: all that is declared of it, read and written as one (docs/api.md,
+ * "The document").
+ */
+import { answerOf, type Schemas } from '../client/api.ts';
+import { ApiError } from '../client/errors.ts';
+import type { Context } from '../context.ts';
+import { Refused } from '../terminal/errors.ts';
+
+/** So often a change is made anew because another one came between. */
+const cliChangeAttempts = 5;
+
+export type Document = Schemas['ContainerSpec'];
+/** Absent `desired` and `host_key` stay as they are. */
+export type DocumentBody = Schemas['ContainerSpecPut'];
+export type Plan = Schemas['ContainerSpecPlan'];
+
+/** Names of the secrets that it uses. */
+export const secretsOf = ({ secrets: { env, files } }: Pick<Document, 'secrets'>): string[] => [
+  ...Object.values(env),
+  ...Object.values(files).map(({ secret }) => secret),
+];
+
+type Asking = Pick<Context, 'api'>;
+
+export interface Declared {
+  readonly document: Document;
+  readonly etag: string;
+}
+
+/** Servers of the last release have no such route. */
+async function known<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 405)) throw error;
+    throw new Refused(
+      'the server knows no document of this container: it has been removed, or the server is of an earlier release, whose actors and gateways must be upgraded first',
+    );
+  }
+}
+
+/** @throws Refused if there is none */
+export async function documentOf({ api }: Asking, id: string): Promise<Declared> {
+  const asked = answerOf(api.GET('/api/v2/containers/{id}/spec', { params: { path: { id } } }));
+  const { body, response } = await known(asked);
+  return { document: body.data, etag: response.headers.get('etag') ?? '*' };
+}
+
+/** @throws Refused if the server has no documents */
+export async function createFrom({ api }: Asking, body: DocumentBody): Promise<Schemas['Container']> {
+  const { body: made } = await known(answerOf(api.POST('/api/v2/containers', { body })));
+  // With `dry_run`, it would be a document.
+  return made.data as Schemas['Container'];
+}
+
+/** Only while the container is declared as the ETag says: else 412. */
+export async function replaceBy({ api }: Asking, id: string, etag: string, body: DocumentBody): Promise<void> {
+  const params = { path: { id }, header: { 'If-Match': etag } };
+  await answerOf(api.PUT('/api/v2/containers/{id}/spec', { params, body }));
+}
+
+/**
+ * Changes the document as it is at the moment of the change.
+ * @throws Refused if there is none, or others change it again and again
+ */
+export async function changeDocument(
+  context: Asking,
+  id: string,
+  change: (document: Document) => DocumentBody,
+): Promise<void> {
+  for (let attempt = 0; attempt < cliChangeAttempts; attempt++) {
+    const { document, etag } = await documentOf(context, id);
+    try {
+      return await replaceBy(context, id, etag, change(document));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 412) throw error;
+    }
+  }
+  throw new Refused('others change this container at the same time: run the command again');
+}
+
+/** What a write would do, or why it would be refused: nothing is written. @param id of one that there is */
+export async function planned({ api }: Asking, body: DocumentBody, id?: string): Promise<Plan | undefined> {
+  const query = { dry_run: true } as const;
+  const { body: answer } = await known<{ readonly body: object }>(
+    id === undefined
+      ? answerOf(api.POST('/api/v2/containers', { params: { query }, body }))
+      : answerOf(api.PUT('/api/v2/containers/{id}/spec', { params: { query, path: { id } }, body })),
+  );
+  return 'plan' in answer ? (answer.plan as Plan) : undefined;
+}
