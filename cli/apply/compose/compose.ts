@@ -4,7 +4,7 @@
  * https://github.com/compose-spec/compose-spec. Pure.
  */
 import type { Values } from '../../../lib/values.ts';
-import { fieldOf } from '../../../schemas/api/fields/container.ts';
+import { containerDefaults, fieldOf } from '../../../schemas/api/fields/container.ts';
 import { projectNamed } from '../file/checks.ts';
 import type { EntryName } from '../file/fields.ts';
 import type { Path } from '../file/tree.ts';
@@ -12,6 +12,7 @@ import { environmentOf, type ReadEnvFile } from './environment.ts';
 import { keysOf, listOfKeys } from './keys.ts';
 import { inOrder } from './order.ts';
 import { policyOf } from './policy.ts';
+import { processOf } from './process.ts';
 import { containerName } from './project.ts';
 import { Reader, type ComposeRemark } from './reader.ts';
 import { secretsOf, usesOf } from './secrets.ts';
@@ -124,6 +125,7 @@ function serviceOf(
     cpu_limit: cpus,
     mem_limit: memory,
     labels: labelsOf(reader, [...path, 'labels'], service['labels']),
+    process: processOf(reader, path, service, memory ?? containerDefaults.mem_limit),
     policy: withoutAbsent({
       ...policy,
       ...(mapOf(policy['health']) === undefined ? {} : { health: withoutAbsent(mapOf(policy['health']) ?? {}) }),
@@ -228,6 +230,7 @@ const originIn =
     if (kind !== 'containers' || name === undefined) return [kind, name].filter((part) => part !== undefined);
     const service = ['services', services.get(name) ?? name];
     if (field === undefined) return service;
+    if (field === 'process') return [...service, ...(below === undefined ? [] : [below]), ...rest];
     if (field === 'policy') return [...service, ...(policyFields[below ?? ''] ?? [below ?? '']), ...rest];
     if (field === 'secrets') return [...service, 'secrets'];
     return [...service, ...(fields[field as EntryName] ?? [field]), ...(below === undefined ? [] : [below])];

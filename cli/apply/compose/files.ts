@@ -50,7 +50,14 @@ export function readVariables(path: string, valueOf: Lookup, isRaw = false): Rec
 }
 
 /** Whose values are texts as they are written: `1.10` is no number. */
-const texts: readonly Path[] = [['services', '*', 'environment', '*']];
+const texts: readonly Path[] = [
+  ['environment', '*'],
+  ['command'],
+  ['command', '*'],
+  ['entrypoint'],
+  ['entrypoint', '*'],
+  ['user'],
+].map((path) => ['services', '*', ...path]);
 const modes: readonly Path[] = [['services', '*', 'secrets', '*', 'mode']];
 
 const isRemote = (path: string): boolean => /^(?:\w[\w+.-]*:\/\/|git@|github\.com\/)/.test(path);

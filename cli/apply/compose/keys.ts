@@ -18,7 +18,8 @@ export const keysOf = {
     read: [
       ...['image', 'container_name', 'environment', 'env_file', 'ports', 'deploy', 'mem_limit', 'cpus'],
       ...['healthcheck', 'restart', 'stop_signal', 'stop_grace_period', 'secrets', 'depends_on', 'profiles'],
-      ...['networks', 'network_mode', 'scale', 'labels'],
+      ...['networks', 'network_mode', 'scale', 'labels', 'command', 'entrypoint', 'user', 'working_dir', 'tmpfs'],
+      ...['shm_size', 'init', 'read_only', 'ulimits'],
     ],
     harmless: [
       ...['build', 'label_file', 'annotations', 'logging', 'expose', 'links', 'attach', 'develop'],
@@ -31,6 +32,7 @@ export const keysOf = {
     harmless: ['placement', 'labels', 'update_config', 'rollback_config', 'endpoint_mode'],
   },
   resources: { read: ['limits', 'reservations'], harmless: [] },
+  ulimit: { read: ['soft', 'hard'], harmless: [] },
   limits: { read: ['cpus', 'memory'], harmless: ['pids'] },
   reservations: { read: [], harmless: ['cpus', 'memory'] },
   restartPolicy: { read: ['condition', 'max_attempts'], harmless: ['delay', 'window'] },
@@ -45,17 +47,13 @@ export const keysOf = {
   secret: { read: ['file', 'environment', 'external', 'name'], harmless: ['labels'] },
 } as const satisfies Readonly<Record<string, Keys>>;
 
-/** An empty value of these takes away what the image says. */
-const meaningEmpty = ['command', 'entrypoint'];
-
 /** `"false"` of these is what it says. */
-const switches = ['init', 'oom_kill_disable', 'privileged', 'read_only', 'stdin_open', 'tty', 'use_api_socket'];
+const switches = ['oom_kill_disable', 'privileged', 'stdin_open', 'tty', 'use_api_socket'];
 
 /** As if the key were not there. */
 export function isNothing(key: string, value: unknown): boolean {
   if (value === null || value === undefined || value === false) return true;
   if (switches.includes(key) && booleanOf(value) === false) return true;
-  if (meaningEmpty.includes(key)) return false;
   return typeof value === 'object' ? Object.keys(value).length === 0 : value === '';
 }
 

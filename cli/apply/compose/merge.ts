@@ -5,7 +5,7 @@ import { isBranch, isLeaf, isList, textOf, type Branch, type Leaf, type Path, ty
 export const mergeTags = ['!reset', '!override'] as const;
 const [resetTag, overrideTag] = mergeTags;
 
-/** Keys of a service: the later one stands. */
+/** Keys of a service: the later one stands, as each limit of `ulimits` does. */
 const replaced = ['command', 'entrypoint', 'healthcheck.test'];
 /** Lists of `NAME=value`, or maps. */
 const keyed = ['environment', 'labels', 'annotations', 'sysctls', 'extra_hosts', 'deploy.labels', 'build.args'];
@@ -63,7 +63,7 @@ function shaped(tree: Tree, key: string): Tree {
 export function merged(base: Tree, over: Tree, path: Path, clash: (over: Tree, path: Path) => void): Tree {
   if (over.tag === resetTag || over.tag === overrideTag || base.tag === resetTag) return over;
   const key = path[0] === 'services' ? path.slice(2).join('.') : '';
-  if (replaced.includes(key)) return over;
+  if (replaced.includes(key) || key.startsWith('ulimits.')) return over;
   if (isLeaf(over) && over.value === null) return base;
   const one = shaped(base, key);
   const other = shaped(over, key);

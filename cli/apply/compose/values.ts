@@ -13,6 +13,10 @@ export const withoutAbsent = (values: Values): Values =>
 
 export const listOf = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined);
 
+/** A list of texts; numbers and booleans count as they are written. */
+export const textsOf = (value: unknown): readonly string[] | undefined =>
+  listOf(value)?.every((one) => typeof one !== 'object') === true ? listOf(value)?.map(String) : undefined;
+
 /**
  * `0.5` → `0.5`, `2` → `2.0`; thousandths are the least, and more decimals are rounded; 0: no limit
  * is set.

@@ -25,7 +25,7 @@ export interface Process {
  * Limits of a process (setrlimit(2)) by their names in Docker, with the largest value of each. The
  * platform keeps `core`: a dump would write memory to the host's disk.
  */
-const ulimitsMax: Readonly<Record<string, number>> = {
+export const ulimitsMax: Readonly<Record<string, number>> = {
   data: limits.ulimitBytesMax,
   fsize: limits.ulimitBytesMax,
   memlock: limits.ulimitBytesMax,

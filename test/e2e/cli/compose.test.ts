@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../support/folder.ts';
 import { commandLine, imageOf, type Options } from '../support/command-line.ts';
+import { eventually } from '../support/eventually.ts';
 import { imageRunning } from '../support/images.ts';
 import type { Rig } from '../support/rig.ts';
 import { sharedStack } from '../support/stack.ts';
@@ -48,7 +49,7 @@ services:
   front:
     image: ${image}
     depends_on: {migrate: {condition: service_completed_successfully}, store: {condition: service_healthy}}
-    command: serve
+    pid: host
     env_file: front.env
     environment: {GREETING: "hi from \${WHO}"}
     ports: ["127.0.0.1:80:8080"]
@@ -70,12 +71,12 @@ secrets: {store-password: {environment: DB_PASSWORD}}
 `;
     const blog = folderWith({ 'compose.yml': compose, '.env': 'WHO="the file"\n', 'front.env': 'A=abc#def\n' });
     const refused = await run(['apply'], { cwd: blog });
-    t.match(refused, { code: 1, err: /compose\.yml:6:5: services\.front\.command: is not supported, and changes/ });
+    t.match(refused, { code: 1, err: /compose\.yml:6:5: services\.front\.pid: is not supported, and changes/ });
     t.match(refused.err, /compose\.yml:18:5: services\.store\.volumes: is not supported[^]*Nothing has been changed/);
     t.same(await json('ps'), []);
-    const made = await run(['apply', '--ignore', 'command', '--ignore', 'volumes'], { cwd: blog });
+    const made = await run(['apply', '--ignore', 'pid', '--ignore', 'volumes'], { cwd: blog });
     t.match(made, { code: 0, out: /container blog-migrate, container blog-store, container blog-front changed/ });
-    t.match(made.err, /left out, as asked, although it changes what runs: .*command \(front\)/);
+    t.match(made.err, /left out, as asked, although it changes what runs: .*pid \(front\)/);
     t.match(made.err, /services\.front\.ports\.0: the address 127\.0\.0\.1 is not kept/);
     t.match(made.err, /the 3 services can't reach each other/);
     t.match(made.err, /blog-migrate: stopped: completed/, 'it is waited for to its end');
@@ -85,7 +86,7 @@ secrets: {store-password: {environment: DB_PASSWORD}}
     });
     t.equal(await ok(['exec', 'front', 'cat', '/run/secrets/store-password'], { cwd: blog }), 'second');
     t.match(await run(['inspect', 'front']), { code: 1, err: /there is no container "front"/ }, 'elsewhere');
-    const again = await ok(['apply', '--ignore', 'command', '--ignore', 'volumes'], { cwd: blog });
+    const again = await ok(['apply', '--ignore', 'pid', '--ignore', 'volumes'], { cwd: blog });
     t.match(again, /Done: nothing has changed/);
 
     const other = folderWith({ 'compose.yml': `services: {store: {image: '${image}', mem_limit: 16m}}` }, 'other');
@@ -98,6 +99,70 @@ secrets: {store-password: {environment: DB_PASSWORD}}
     t.match(await run(['apply'], { cwd: folderWith({}, 'empty') }), { code: 1, err: /there is no file to apply here/ });
     await ok(['rm', 'store'], { cwd: other });
     await ok(['rm', 'front', 'store', 'migrate'], { cwd: blog });
+  });
+
+  await t.test('one image as web and worker', async (t) => {
+    const text = (greeting: string): string => `
+services:
+  web: &app
+    image: ${imageOf(rig)}
+    command: sh -c "echo ${greeting} from $$(id -u); while :; do sleep 1; done"
+    mem_limit: 16m
+    stop_grace_period: 0s
+    labels: {tier: front}
+  worker:
+    <<: *app
+    entrypoint: [sh, -c]
+    command: ["echo working in $$(pwd); touch /scratch/a; while :; do sleep 1; done"]
+    user: "1000:1000"
+    working_dir: /tmp
+    tmpfs: /scratch:size=1m
+    read_only: true
+    init: true
+    ulimits: {nofile: {soft: 64, hard: 128}}
+    labels: {tier: back}
+`;
+    const shop = folderWith({ 'compose.yaml': text('hello') }, 'shop');
+    const made = await run(['apply', '--stable', '1'], { cwd: shop });
+    t.match(made, { code: 0, out: /container shop-web, container shop-worker changed/ });
+    const logOf = (service: string, line: string): Promise<string> =>
+      eventually(
+        `the log of ${service}`,
+        () => ok(['logs', service], { cwd: shop }),
+        (log) => log.includes(line),
+      );
+    await logOf('web', 'hello from 0\n');
+    await logOf('worker', 'working in /tmp\n');
+    const script = 'id -u; ulimit -Hn; touch /a 2>/dev/null || echo refused; cat /proc/1/comm';
+    const inside = await ok(['exec', 'worker', 'sh', '-c', script], { cwd: shop });
+    t.match(inside, /^1000\n128\nrefused\n.*init\n$/);
+    const statusOf = async (service: string): Promise<{ generation: number }> =>
+      (JSON.parse(await ok(['inspect', service, '--json'], { cwd: shop })) as { status: { generation: number } })
+        .status;
+    const [web, worker] = [await statusOf('web'), await statusOf('worker')];
+    t.match(worker, { labels: { tier: 'back' }, project: 'shop' });
+    const events = await ok(['events', 'worker'], { cwd: shop });
+    t.notMatch(events, /_changed|_requested/, 'one write made it');
+    t.match(await ok(['apply'], { cwd: shop }), /Done: nothing has changed/);
+
+    writeFileSync(join(shop, 'compose.yaml'), text('bye'));
+    const plan = await ok(['apply', '--dry-run'], { cwd: shop });
+    t.match(plan, /~ container shop-web\n {4}process\.command: .*hello.* → .*bye.*\n= container shop-worker\n/);
+    await ok(['apply', '--stable', '1'], { cwd: shop });
+    await logOf('web', 'bye from 0\n');
+    t.equal((await statusOf('web')).generation, web.generation + 1, 'one write changed it');
+    t.equal((await statusOf('worker')).generation, worker.generation);
+
+    writeFileSync(join(shop, 'compose.yaml'), text('bye').replace('tier: front', 'tier: edge'));
+    const labels = await ok(['apply', '--stable', '1'], { cwd: shop });
+    t.match(labels, /~ container shop-web {2}\(nothing starts again\)\n {4}labels\.tier: front → edge\n/);
+    const large = text('bye').replace('mem_limit: 16m', 'mem_limit: 16384g');
+    writeFileSync(join(shop, 'compose.yaml'), large);
+    t.match(await run(['apply', '--dry-run'], { cwd: shop }), {
+      code: 1,
+      err: /compose\.yaml:3:\d+: services\.web: over quota: mem_bytes would be .*Nothing has been changed/s,
+    });
+    await ok(['rm', 'web', 'worker'], { cwd: shop });
   });
 
   await t.test('what is broken is not done', async (t) => {

@@ -34,25 +34,25 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
   const text = `services:
   web:
     image: web
-    command: serve
-    user: "1000"
+    pid: host
+    userns_mode: host
     volumes: [data:/data]
     networks: [front]
-    read_only: true
+    privileged: true
     cap_drop: [ALL]
     deploy: {replicas: 2}
   other: {image: web, network_mode: host, scale: 3}
 `;
-  const keys = ['command', 'user', 'volumes', 'networks', 'read_only', 'cap_drop', 'deploy.replicas'];
+  const keys = ['pid', 'userns_mode', 'volumes', 'networks', 'privileged', 'cap_drop', 'deploy.replicas'];
   const { faults } = read(t, text);
   const fault = (place: string, field: string, key: string) =>
     `compose.yml:${place}: ${field}: is not supported, and changes what runs: take it out, or leave it out with "--ignore ${key}"`;
   const rows = [
-    ['4:5', 'services.web.command'],
-    ['5:5', 'services.web.user'],
+    ['4:5', 'services.web.pid'],
+    ['5:5', 'services.web.userns_mode'],
     ['6:5', 'services.web.volumes'],
     ['7:5', 'services.web.networks'],
-    ['8:5', 'services.web.read_only'],
+    ['8:5', 'services.web.privileged'],
     ['9:5', 'services.web.cap_drop'],
     ['10:14', 'services.web.deploy.replicas'],
     ['11:23', 'services.other.network_mode'],
@@ -62,24 +62,90 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
     faults,
     rows.map(([place, field]) => fault(place, field, field.split('.').at(-1) ?? '')),
   );
-  t.same(read(t, `${service('command: a')}`, {}, {}, { project: 'shop', ignore: ['command'] }).faults, []);
+  t.same(read(t, `${service('pid: a')}`, {}, {}, { project: 'shop', ignore: ['pid'] }).faults, []);
   const shorter = text.split('\n').slice(0, 10).join('\n');
   const ignored = read(t, shorter, {}, {}, { project: 'shop', ignore: keys });
   t.same(ignored.faults, []);
   t.same(ignored.warnings, [
-    'compose.yml:4:5: left out, as asked, although it changes what runs: command (web), user (web), volumes (web), ' +
-      'read_only (web), cap_drop (web), networks (web), deploy.replicas (web)',
+    'compose.yml:4:5: left out, as asked, although it changes what runs: pid (web), userns_mode (web), volumes (web), ' +
+      'privileged (web), cap_drop (web), networks (web), deploy.replicas (web)',
   ]);
   for (const [where, left] of [
-    [`x-longshore-ignore: [command]\n${service('command: a')}`, 0],
-    [service('command: a, x-longshore-ignore: command'), 0],
-    [`${service('command: a')}  db: {image: db, command: b, x-longshore-ignore: [command]}`, 1],
-    [`x-longshore-ignore: [services.db.command]\n${service('command: a')}`, 1],
+    [`x-longshore-ignore: [pid]\n${service('pid: a')}`, 0],
+    [service('pid: a, x-longshore-ignore: pid'), 0],
+    [`${service('pid: a')}  db: {image: db, pid: b, x-longshore-ignore: [pid]}`, 1],
+    [`x-longshore-ignore: [services.db.pid]\n${service('pid: a')}`, 1],
   ] as const)
     t.equal(read(t, where).faults.length, left, where);
   const same = 'command: null, read_only: false, volumes: [], networks: [default], deploy: {replicas: 1}, scale: 1';
   t.same(read(t, service(`${same}, network_mode: bridge, tty: false, privileged: false`)).faults, [], 'as without');
-  t.equal(read(t, service('command: []')).faults.length, 1, 'it takes away that of the image');
+  t.end();
+});
+
+t.test('what a service runs is read as Compose reads it', (t) => {
+  const rows: readonly (readonly [body: string, process: object])[] = [
+    ['command: bundle exec thin -p 3000', { command: ['bundle', 'exec', 'thin', '-p', '3000'] }],
+    [`command: sh -c "echo 'a b'; date"`, { command: ['sh', '-c', "echo 'a b'; date"] }],
+    ['command: [worker, --threads, 4]', { command: ['worker', '--threads', '4'] }],
+    ['command: 08', { command: ['08'] }],
+    ['command: null, entrypoint: ~', {}],
+    ['command: [], entrypoint: ""', { command: [], entrypoint: [] }],
+    ['entrypoint: /init --', { entrypoint: ['/init', '--'] }],
+    ['entrypoint: [], command: [a]', { entrypoint: [], command: ['a'] }],
+    ['user: 1000, working_dir: /srv', { user: '1000', working_dir: '/srv' }],
+    ['user: "", working_dir: "", init: ""', {}],
+    ['user: "1000:1000"', { user: '1000:1000' }],
+    ['tmpfs: /run', { tmpfs: { '/run': '256m' } }],
+    ['tmpfs: /run, mem_limit: 64mb', { tmpfs: { '/run': '64m' } }],
+    [
+      'tmpfs: ["/run:rw,noexec,nosuid,size=65536k", "/tmp:size=1.5m,mode=1777"]',
+      { tmpfs: { '/run': '65536k', '/tmp': '1536k' } },
+    ],
+    ['shm_size: 64M, init: true, read_only: "yes"', { shm_size: '64m', init: true, read_only: true }],
+    ['shm_size: 1048576', { shm_size: '1048576' }],
+    ['shm_size: 0, init: false, read_only: "false"', {}],
+    [
+      'ulimits: {nproc: 65535, nofile: {soft: 20000, hard: "40000"}, core: 0}',
+      { ulimits: { nproc: '65535', nofile: '20000:40000' } },
+    ],
+  ];
+  for (const [body, process] of rows) {
+    const { wanted, faults, warnings } = read(t, service(body));
+    t.same([faults, warnings], [[], []], body);
+    t.same(wanted?.containers[0]?.document.process, process, body);
+  }
+  const endless = read(t, service('ulimits: {memlock: {soft: -1, hard: -1}, nofile: -1}'));
+  t.same(endless.faults, []);
+  t.same(endless.wanted?.containers[0]?.document.process, {
+    ulimits: { memlock: '1099511627776:1099511627776', nofile: '1048576' },
+  });
+  t.match(endless.warnings[2], /services\.web\.ulimits\.nofile: is at most 1048576: that is taken/);
+  const shell = read(t, service('command: sh -c date && reboot'));
+  t.same(shell.wanted?.containers[0]?.document.process, { command: ['sh', '-c', 'date'] });
+  t.match(shell.warnings, [/services\.web\.command: ends before "&& reboot", as in Compose, which runs no shell/]);
+  t.end();
+});
+
+t.test('what a service can not run is a fault by its name', (t) => {
+  const rows: readonly (readonly [body: string, fault: RegExp])[] = [
+    ['command: echo "a', /services\.web\.command: has quotes or brackets that do not match/],
+    ['command: {a: b}', /services\.web\.command: must be a text, or a list of texts/],
+    ['entrypoint: [{a: b}]', /services\.web\.entrypoint: must be a text, or a list of texts/],
+    ['user: "a b"', /services\.web\.user: must be the name or the number of a user/],
+    ['working_dir: srv', /services\.web\.working_dir: must be an absolute path/],
+    ['tmpfs: ["/run:exec"]', /services\.web\.tmpfs\.0\.exec: is not supported, .*"--ignore exec"/],
+    ['tmpfs: /proc/a', /services\.web\.tmpfs\..*must not be below \/proc/],
+    ['tmpfs: "/run:size=50%"', /services\.web\.tmpfs\..*must be a whole number of bytes/],
+    ['shm_size: big', /services\.web\.shm_size: must be a size/],
+    ['init: /tini', /services\.web\.init: must be true or false/],
+    ['ulimits: {core: 1}', /services\.web\.ulimits\.core: is not supported/],
+    ['ulimits: {rtprio: 5}', /services\.web\.ulimits\.rtprio: is not supported/],
+    ['ulimits: {nofile: many}', /services\.web\.ulimits\.nofile: must be a whole number, or -1/],
+    ['ulimits: {nofile: {soft: 1}}', /services\.web\.ulimits\.nofile\.hard: must be a whole number/],
+    ['ulimits: {nofile: {soft: 2, hard: 1}}', /services\.web\.ulimits\.nofile: must be "soft:hard"/],
+  ];
+  for (const [body, fault] of rows) t.match(read(t, service(body)).faults, [fault], body);
+  t.same(read(t, service('tmpfs: ["/run:exec"]'), {}, {}, { project: 'shop', ignore: ['exec'] }).faults, []);
   t.end();
 });
 
@@ -276,11 +342,13 @@ t.test('a service with no replicas is left out', (t) => {
 });
 
 t.test('booleans may stand in quotes, and be words of YAML 1.1', (t) => {
-  t.same(read(t, service('healthcheck: {disable: "true"}')).wanted?.containers[0]?.document.policy.health, { none: true });
+  t.same(read(t, service('healthcheck: {disable: "true"}')).wanted?.containers[0]?.document.policy.health, {
+    none: true,
+  });
   t.same(read(t, service('healthcheck: {disable: yes}')).wanted?.containers[0]?.document.policy.health, { none: true });
   t.equal(read(t, service('healthcheck: {disable: "no"}')).wanted?.containers[0]?.document.policy.health, null);
-  t.same(read(t, service('read_only: "false", privileged: no, tty: "off"')).faults, []);
-  t.equal(read(t, service('read_only: "true"')).faults.length, 1);
+  t.same(read(t, service('privileged: no, tty: "off"')).faults, []);
+  t.equal(read(t, service('privileged: "true"')).faults.length, 1);
   t.same(read(t, service('env_file: {path: none, required: "false"}')).faults, []);
   t.same(read(t, service('depends_on: {db: {required: "false"}}')).faults, []);
   const external = 'services: {web: {image: a, secrets: [s]}}\nsecrets: {s: {external: "true"}}';
@@ -320,7 +388,8 @@ t.test('forms that Compose refuses, and that would lose something', (t) => {
 });
 
 t.test('a check: none, zero, in quotes, and beyond the bounds', (t) => {
-  const healthOf = (body: string) => read(t, service(`healthcheck: {${body}}`)).wanted?.containers[0]?.document.policy.health;
+  const healthOf = (body: string) =>
+    read(t, service(`healthcheck: {${body}}`)).wanted?.containers[0]?.document.policy.health;
   t.same(healthOf('disable: true'), { none: true });
   t.same(healthOf('test: ["NONE"]'), { none: true });
   t.same(healthOf('test: NONE'), { none: true });
@@ -329,7 +398,10 @@ t.test('a check: none, zero, in quotes, and beyond the bounds', (t) => {
   t.match(healthOf('test: a, interval: 0s, timeout: 0s, retries: 0'), { interval: 30, timeout: 30, retries: 3 });
   t.match(healthOf('test: a, retries: "4", timeout: 1.5s'), { retries: 4, timeout: 2 });
   const long = read(t, service('stop_grace_period: 1h, healthcheck: {test: a, interval: 24h, retries: 120}'));
-  t.match(long.wanted?.containers[0]?.document.policy, { stop_grace_seconds: 300, health: { interval: 3600, retries: 100 } });
+  t.match(long.wanted?.containers[0]?.document.policy, {
+    stop_grace_seconds: 300,
+    health: { interval: 3600, retries: 100 },
+  });
   t.same(long.warnings, [
     'compose.yml:2:21: services.web.stop_grace_period: is at most 300s: that is taken',
     'compose.yml:2:67: services.web.healthcheck.interval: is at most 3600s: that is taken',

@@ -260,8 +260,8 @@ t.test('include: what is wrong is named where it is', (t) => {
     ],
     [
       'include: [b.yml]',
-      'b.yml:2:5: services.b.command: is not supported',
-      { 'b.yml': 'services: {b: {image: b,\n    command: a}}' },
+      'b.yml:2:5: services.b.pid: is not supported',
+      { 'b.yml': 'services: {b: {image: b,\n    pid: a}}' },
     ],
     ['include: [b.yml]', 'b.yml:1:1: what: is not supported', { 'b.yml': 'what: 1' }],
   ] as const) {
@@ -338,7 +338,7 @@ services:
   t.same(replaced.services['web']?.document.labels, { y: '2' });
   t.match(over('services: [').faults, [/^over\.yml:1:/]);
   t.match(over('services: {web: {image: {a: b}}}').faults, [/^over\.yml:1:18: services\.web\.image: must be/]);
-  t.match(over('services: {web: {user: a}}').faults, [/^over\.yml:1:18: services\.web\.user: is not supported/]);
+  t.match(over('services: {web: {pid: a}}').faults, [/^over\.yml:1:18: services\.web\.pid: is not supported/]);
   t.match(over('services: {web: !unknown {}}').faults, [/^over\.yml:1:17: Unresolved tag: !unknown$/]);
   const file = readText('longshore.yml', 'containers: !reset {}', { folder: '/', env: {} });
   t.match(file.faults, [{ message: 'Unresolved tag: !reset' }], 'of Compose files alone');
@@ -369,6 +369,25 @@ t.test('files that name too many files, or too much', (t) => {
   const services = Array.from({ length: 50 }, (_, at) => `  s${at}: {extends: base}`).join('\n');
   const large = `services:\n  base: {image: a, environment: {${variables}}}\n${services}`;
   t.match(read(t, { 'compose.yml': large }).faults, [/with all that it extends and includes it has more than/]);
+  t.end();
+});
+
+t.test('what a service runs, in two files: commands and limits are replaced, file systems are added', (t) => {
+  const web = (body: string): string => `services: {web: {image: web, ${body}}}`;
+  const files = {
+    'compose.yml': web('command: a b, entrypoint: [c], tmpfs: /a, ulimits: {nofile: 1, nproc: 2}, user: "1"'),
+    'over.yml': web('command: null, entrypoint: d, tmpfs: [/b], ulimits: {nofile: {soft: 3, hard: 4}}'),
+  };
+  const folder = folderOf(t, files);
+  const surroundings = { folder, env: {}, overrides: [join(folder, 'over.yml')] };
+  const { wanted, faults } = readText('compose.yml', files['compose.yml'], surroundings);
+  t.same(faults, []);
+  t.same(wanted?.containers[0]?.document.process, {
+    entrypoint: ['d'],
+    user: '1',
+    tmpfs: { '/a': '256m', '/b': '256m' },
+    ulimits: { nofile: '3:4', nproc: '2' },
+  });
   t.end();
 });
 

@@ -1,0 +1,97 @@
+/** What a Compose service runs, as the part `process` of a container. Pure. */
+import type { Values } from '../../../lib/values.ts';
+import { ulimitsMax } from '../../../schemas/api/fields/process-part.ts';
+import { tmpfsIn } from '../../tenant/process.ts';
+import type { Path } from '../file/tree.ts';
+import { keysOf } from './keys.ts';
+import type { Reader } from './reader.ts';
+import { booleanOf, isZero, listOf, mapOf, memoryText, textsOf, withoutAbsent } from './values.ts';
+import { wordsIn } from './words.ts';
+
+/** A text that a variable left empty is none. */
+const textIn = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+
+/** @param memory limit of the container, which bounds what a file system in memory may hold */
+export function processOf(reader: Reader, path: Path, service: Values, memory: string): Values | undefined {
+  const text = (key: string): string | undefined => {
+    const value = service[key];
+    return reader.take([...path, key], value === '' ? undefined : value, textIn, 'a text');
+  };
+  const flag = (key: string): boolean | undefined => {
+    const value = service[key];
+    return reader.take([...path, key], value === '' ? undefined : value, booleanOf, 'true or false');
+  };
+  const shm = reader.take([...path, 'shm_size'], service['shm_size'], memoryText, 'a size, like 64m');
+  const process = withoutAbsent({
+    entrypoint: commandOf(reader, [...path, 'entrypoint'], service['entrypoint']),
+    command: commandOf(reader, [...path, 'command'], service['command']),
+    user: text('user'),
+    working_dir: text('working_dir'),
+    tmpfs: tmpfsOf(reader, [...path, 'tmpfs'], service['tmpfs'], memory),
+    shm_size: isZero(shm) ? undefined : shm,
+    init: flag('init'),
+    read_only: flag('read_only'),
+    ulimits: ulimitsOf(reader, [...path, 'ulimits'], service['ulimits']),
+  });
+  return Object.keys(process).length === 0 ? undefined : process;
+}
+
+/** Null is that of the image; an empty text or list takes that away. */
+function commandOf(reader: Reader, path: Path, value: unknown): readonly string[] | undefined {
+  const form = 'a text, or a list of texts';
+  if (typeof value !== 'string') return reader.take(path, value, textsOf, form);
+  const read = wordsIn(value);
+  if (read === undefined) reader.fault(path, 'has quotes or brackets that do not match: write it as a list');
+  else if (read.rest !== undefined)
+    reader.warn(
+      path,
+      `ends before "${read.rest}", as in Compose, which runs no shell: write ["sh", "-c", "…"] for all of it`,
+    );
+  return read?.words;
+}
+
+/** One that names no size may take all memory of the container, as in Compose. */
+function tmpfsOf(reader: Reader, path: Path, value: unknown, memory: string): Values | undefined {
+  const given = typeof value === 'string' ? [value] : value;
+  const items = reader.take(path, given === '' ? undefined : given, textsOf, 'a text, or a list of texts');
+  if (items === undefined) return undefined;
+  return Object.fromEntries(
+    items.map((item, at) => {
+      const { path: folder, size, unknown } = tmpfsIn(item);
+      for (const option of unknown) reader.lacks([...path, ...(listOf(value) ? [String(at)] : []), option], option);
+      return [folder, size ?? memory];
+    }),
+  );
+}
+
+/** A number, which may be -1 for no limit, or in quotes. */
+const limitIn = (value: unknown): number | undefined =>
+  /^(?:-1|\d{1,16})$/.test(String(value)) ? Number(value) : undefined;
+
+function ulimitsOf(reader: Reader, path: Path, value: unknown): Values | undefined {
+  const given = reader.take(path, value, mapOf, 'a map of limits');
+  if (given === undefined) return undefined;
+  const limits = Object.entries(given).map(([name, one]) => [name, ulimitOf(reader, [...path, name], name, one)]);
+  return withoutAbsent(Object.fromEntries(limits) as Values);
+}
+
+/** `1024`, or `1024:4096`; undefined beside a fault, and of one that is so anyway. */
+function ulimitOf(reader: Reader, path: Path, name: string, value: unknown): string | undefined {
+  const map = mapOf(value);
+  // The platform keeps it at zero.
+  if (name === 'core' && String(map === undefined ? value : map['hard']) === '0') return undefined;
+  const most = ulimitsMax[name];
+  if (most === undefined) {
+    reader.lacks(path, map ?? String(value));
+    return undefined;
+  }
+  const read = (at: Path, one: unknown): number | undefined => {
+    const number = reader.take(at, one ?? 'absent', limitIn, 'a whole number, or -1 for no limit');
+    return reader.atMost(at, number === -1 ? Number.POSITIVE_INFINITY : number, most, '');
+  };
+  if (map === undefined) return read(path, value)?.toString();
+  reader.others(path, map, keysOf.ulimit);
+  const [soft, hard] = ['soft', 'hard'].map((key) => read([...path, key], map[key]));
+  return soft === undefined || hard === undefined ? undefined : `${soft}:${hard}`;
+}

@@ -1,0 +1,58 @@
+/**
+ * The words of a command that is one text, as Compose splits it (mattn/go-shellwords, without
+ * variables and backticks): a shell's quotes, and no shell. Pure.
+ */
+export interface Words {
+  readonly words: readonly string[];
+  /** What begins with an operator of a shell, where Compose stops reading; undefined: nothing. */
+  readonly rest?: string;
+}
+
+const isBlank = (char: string): boolean => ' \t\r\n'.includes(char);
+const escapes: Readonly<Record<string, string>> = { t: '\t', n: '\n' };
+
+/** Which quotes are open; `(` is `$(`, whose text stays as it is. */
+type Quote = '"' | "'" | '`' | '(';
+
+/** Undefined: Compose refuses the text, as where quotes are not closed. */
+export function wordsIn(text: string): Words | undefined {
+  const words: string[] = [];
+  let word: string | undefined;
+  const open = new Set<Quote>();
+  const chars = [...text];
+  for (let at = 0; at < chars.length; at++) {
+    const char = chars[at] ?? '';
+    if (char === '\\' && !open.has("'")) {
+      const next = chars[++at];
+      if (next === undefined) return undefined;
+      word = `${word ?? ''}${escapes[next] ?? next}`;
+    } else if (isBlank(char) && open.size === 0) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else if (char === '"' && !open.has("'") && !open.has('(')) {
+      toggle(open, '"');
+      word ??= '';
+    } else if (char === "'" && !open.has('"') && !open.has('(')) {
+      toggle(open, "'");
+      word ??= '';
+    } else if (';&|<>'.includes(char) && open.size === 0) {
+      // A number before it is that of a file: `2>`.
+      if (word !== undefined && !(char === '>' && /^\d/.test(word))) words.push(word);
+      return { words, rest: chars.slice(at).join('') };
+    } else {
+      if (char === '`' && !open.has("'") && !open.has('"') && !open.has('(')) toggle(open, '`');
+      if ('()'.includes(char) && !open.has("'") && !open.has('"') && !open.has('`')) {
+        const isOpening = char === '(' && !open.has('(') && word?.endsWith('$') === true;
+        if (!isOpening && !(char === ')' && open.has('('))) return undefined;
+        toggle(open, '(');
+      }
+      word = `${word ?? ''}${char}`;
+    }
+  }
+  if (open.size > 0) return undefined;
+  return { words: word === undefined ? words : [...words, word] };
+}
+
+function toggle(open: Set<Quote>, quote: Quote): void {
+  if (!open.delete(quote)) open.add(quote);
+}
