@@ -41,8 +41,9 @@ function filesHere({ tell, terminal }: Context): Here {
   if (here === undefined)
     throw new Refused(`there is no file to apply here: name one with -f, or write one of ${usualFiles.join(', ')}`);
   const { file, overrides, others } = here;
-  if (overrides.length > 0) tell(`${overrides.join(', ')} is merged over ${file}: -f names one file alone`);
+  if (overrides.length > 0) tell(`${overrides.join(', ')} is merged over ${file}: -f names the files that count`);
   if (others.length > 0) tell(`${file} is applied; ${others.join(', ')} is here, too: -f names another file`);
+  else if (file.startsWith('..')) tell(`${file} is applied`);
   return here;
 }
 

@@ -1,12 +1,10 @@
 /** The container or peer that a person means: by its name, its id, or the beginning of its id. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { uuidPattern } from '../../schemas/words.ts';
 import type { Context } from '../context.ts';
 import { dataOf, orNone, type Schemas } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
-import { composeFiles } from '../compose-files.ts';
+import { composeFiles, folderWith } from '../compose-files.ts';
 import { Refused } from '../terminal/errors.ts';
 
 /** The beginning of an id names a container if it is this long. */
@@ -93,7 +91,7 @@ async function named(context: Asking, name: string): Promise<Container | undefin
 async function containerHere({ terminal }: Asking, service: string): Promise<string | undefined> {
   const folder = process.cwd();
   const isNamed = terminal.env['COMPOSE_FILE'] !== undefined;
-  if (!isNamed && !composeFiles.some((file) => existsSync(join(folder, file)))) return undefined;
+  if (!isNamed && folderWith(folder, composeFiles) === undefined) return undefined;
   const { projectIn } = await import('../apply/compose/project.ts');
   return projectIn({ folder, env: terminal.env })?.containerOf(service);
 }

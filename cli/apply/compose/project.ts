@@ -3,8 +3,8 @@
  * name: `-p`, `COMPOSE_PROJECT_NAME`, `name` in the file, the folder's name.
  */
 import { existsSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
-import { composeFiles } from '../../compose-files.ts';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { composeFiles, folderWith } from '../../compose-files.ts';
 import { Refused } from '../../terminal/errors.ts';
 import { readFile } from '../../terminal/input.ts';
 import { BadVariable, interpolated } from '../file/interpolate.ts';
@@ -14,7 +14,7 @@ import { isFile, readVariables, type Lookup } from './files.ts';
 import { loaded } from './load.ts';
 import { mergeTags } from './merge.ts';
 
-/** The files that `apply` looks for, the first one that is there counts. */
+/** The files that `apply` looks for, the first one that is there counts: here, else above. */
 export const usualFiles = ['longshore.yml', 'longshore.yaml', ...composeFiles] as const;
 
 /** One of these is merged over a Compose file that nobody named. */
@@ -25,7 +25,7 @@ const overrideFiles = ['compose', 'docker-compose'].flatMap((name) => [
 
 const usualFilesIn = (folder: string): string[] => usualFiles.filter((name) => existsSync(join(folder, name)));
 
-/** The files that count in a folder where none is named. */
+/** The files that count in a folder where none is named, by their paths from it. */
 export interface Here {
   readonly file: string;
   /** They are merged over it, one after another. */
@@ -34,22 +34,27 @@ export interface Here {
   readonly others: readonly string[];
 }
 
+const isOurs = (file: string): boolean => basename(file).startsWith('longshore.');
+
 /** As Compose finds them, `COMPOSE_FILE` included. @throws Refused if `.env` can't be read */
 export function filesIn({ folder, env }: Surroundings): Here | undefined {
-  const [file, ...others] = usualFilesIn(folder);
-  if (file?.startsWith('longshore.') === true) return { file, overrides: [], others };
+  const nearest = folderWith(folder, usualFiles) ?? folder;
+  const pathOf = (name: string): string => join(relative(folder, nearest), name);
+  const [file, ...others] = usualFilesIn(nearest).map(pathOf);
+  if (file !== undefined && nearest === folder && isOurs(file)) return { file, overrides: [], others };
   const valueOf = variablesOf({ folder, env });
   const separator = valueOf('COMPOSE_PATH_SEPARATOR') ?? '';
   const named = (valueOf('COMPOSE_FILE') ?? '').split(separator === '' ? ':' : separator);
   const [first, ...rest] = named.filter((name) => name !== '');
   if (first !== undefined) return { file: first, overrides: rest, others: [] };
-  const overrides = overrideFiles.filter((name) => existsSync(join(folder, name))).slice(0, 1);
-  return file === undefined ? undefined : { file, overrides, others };
+  if (file === undefined) return undefined;
+  const overrides = isOurs(file) ? [] : overrideFiles.filter((name) => existsSync(join(nearest, name))).map(pathOf);
+  return { file, overrides: overrides.slice(0, 1), others };
 }
 
 /** @throws Refused if one can't be read */
 export const sourcesOf = (folder: string, names: readonly string[]): SourceFile[] =>
-  names.map((name) => new SourceFile(name, readFile(resolve(folder, name)).toString('utf8')));
+  names.flatMap((name) => SourceFile.documents(name, readFile(resolve(folder, name)).toString('utf8')));
 
 export interface Surroundings {
   /** The folder of the file. */
@@ -134,7 +139,7 @@ export interface Project {
 /** @throws Refused if it can't be read */
 export function projectIn({ folder, env }: Surroundings): Project | undefined {
   const here = filesIn({ folder, env });
-  if (here === undefined || here.file.startsWith('longshore.')) return undefined;
+  if (here === undefined || isOurs(here.file)) return undefined;
   const { file } = here;
   const [source, ...overrides] = sourcesOf(folder, [file, ...here.overrides]);
   if (source === undefined || source.syntaxFaults(mergeTags).length > 0) return undefined;

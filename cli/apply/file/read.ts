@@ -38,7 +38,18 @@ export interface ReadOptions {
   readonly overrides?: readonly string[] | undefined;
 }
 
-/** @throws Refused if a file can't be read */
+interface Given {
+  readonly path: string;
+  readonly folder: string;
+  /** Its YAML documents. */
+  readonly sources: readonly [SourceFile, ...SourceFile[]];
+}
+
+/**
+ * Compose files are merged over the first of them, as Compose merges them; other files stand by
+ * themselves.
+ * @throws Refused if a file can't be read
+ */
 export async function readFiles(
   paths: readonly string[],
   terminal: FileTerminal,
@@ -46,18 +57,23 @@ export async function readFiles(
 ): Promise<Read> {
   const remarks: Remarks = { faults: [], warnings: [] };
   const values: Values = { registries: new Map(), secrets: new Map() };
-  const files: Wanted[] = [];
-  let hasCompose = false;
-  const tokens = tokensOf(terminal.env);
+  const given: Given[] = [];
   for (const path of paths) {
-    const folder = path === '-' ? process.cwd() : dirname(resolve(path));
     const text = (await readSource(path, terminal)).toString('utf8');
-    const { wanted, faults, warnings, valueOf, isCompose } = readText(path, text, {
-      folder,
-      env: terminal.env,
-      ...options,
-    });
-    hasCompose ||= isCompose;
+    const folder = path === '-' ? process.cwd() : dirname(resolve(path));
+    given.push({ path, folder, sources: SourceFile.documents(shownName(path), text) });
+  }
+  const base = given.find(({ sources }) => isCompose(sources));
+  const over = base === undefined ? [] : given.filter((one) => one !== base && isOverride(one.sources));
+  const overrides = [
+    ...over.flatMap(({ sources }) => sources),
+    ...(base === undefined ? [] : sourcesOf(process.cwd(), options.overrides ?? [])),
+  ];
+  const files: Wanted[] = [];
+  const tokens = tokensOf(terminal.env);
+  for (const { folder, sources } of given.filter((one) => !over.includes(one))) {
+    const surroundings = { folder, env: terminal.env, ...options };
+    const { wanted, faults, warnings, valueOf } = readSources(sources, overrides, surroundings);
     if (wanted !== undefined) {
       files.push(wanted);
       resolveValues(wanted, folder, valueOf, values, { faults, warnings });
@@ -71,51 +87,74 @@ export async function readFiles(
     ['-p', options.project],
     ['--ignore', options.ignore],
   ] as const)
-    if (value !== undefined && !hasCompose && remarks.faults.length === 0)
+    if (value !== undefined && base === undefined && remarks.faults.length === 0)
       throw new WrongUsage(`${option} is for Compose files, and none of these is one`);
   const wanted = joined(files, remarks.faults);
   return { ...remarks, values, wanted: remarks.faults.length > 0 ? undefined : wanted };
 }
 
+const shownName = (path: string): string => (path === '-' ? 'standard input' : path);
+
 const byPlace = ({ place: one }: Remark, { place: other }: Remark): number =>
   one.file.localeCompare(other.file) || one.line - other.line || one.column - other.column;
 
-/** Of one file. */
+/** Of one file, with those that are merged over it. */
 interface ReadText extends Remarks {
   /** Undefined where its form is wrong. Items with faults are left out. */
   readonly wanted: Wanted | undefined;
-  readonly isCompose: boolean;
   /** The variables that it was filled in with. */
   readonly valueOf: (name: string) => string | undefined;
 }
 
+const isCompose = (sources: readonly SourceFile[]): boolean =>
+  sources.some(({ keys }) => keys.includes('services') || (keys.includes('include') && !keys.includes('containers')));
+
+/** Beside a Compose file, these make one, too. */
+const isOverride = (sources: readonly SourceFile[]): boolean =>
+  isCompose(sources) ||
+  sources.some(({ keys }) => ['networks', 'volumes', 'configs'].some((key) => keys.includes(key)));
+
 /** @throws Refused if what is beside a Compose file can't be read */
-export function readText(path: string, text: string, surroundings: Surroundings & ReadOptions): ReadText {
-  const { env } = surroundings;
-  const source = new SourceFile(path === '-' ? 'standard input' : path, text);
-  const ofShell = (name: string): string | undefined => env[name];
-  const { keys } = source;
-  const isCompose = keys.includes('services') || (keys.includes('include') && !keys.includes('containers'));
-  const faults = source.syntaxFaults(isCompose ? mergeTags : []);
-  if (faults.length > 0) return { wanted: undefined, faults, warnings: [], valueOf: ofShell, isCompose: false };
-  if (isCompose) return readCompose(source, surroundings);
+export const readText = (path: string, text: string, surroundings: Surroundings & ReadOptions): ReadText =>
+  readSources(
+    SourceFile.documents(shownName(path), text),
+    sourcesOf(process.cwd(), surroundings.overrides ?? []),
+    surroundings,
+  );
+
+/** @param overrides of a Compose file */
+function readSources(
+  sources: readonly [SourceFile, ...SourceFile[]],
+  overrides: readonly SourceFile[],
+  surroundings: Surroundings & ReadOptions,
+): ReadText {
+  const [source, ...others] = sources;
+  const ofShell = (name: string): string | undefined => surroundings.env[name];
+  const isOfCompose = isCompose(sources);
+  const faults = sources.flatMap((one) => one.syntaxFaults(isOfCompose ? mergeTags : []));
+  if (!isOfCompose && faults.length === 0) faults.push(...others.slice(0, 1).map((one) => one.several()));
+  if (faults.length > 0) return { wanted: undefined, faults, warnings: [], valueOf: ofShell };
+  if (isOfCompose) return readCompose(source, [...others, ...overrides], surroundings);
   const remarks = source.interpolate(ofShell, false);
   for (const pattern of texts) source.keepTexts(pattern);
   for (const pattern of modes) source.readOctal(pattern);
   const tree = source.tree();
   const wanted = wantedIn(tree, plainOf(tree), (given) => given, remarks);
-  return { ...remarks, valueOf: ofShell, isCompose: false, wanted };
+  return { ...remarks, valueOf: ofShell, wanted };
 }
 
-function readCompose(source: SourceFile, surroundings: Surroundings & ReadOptions): ReadText {
+function readCompose(
+  source: SourceFile,
+  overrides: readonly SourceFile[],
+  surroundings: Surroundings & ReadOptions,
+): ReadText {
   const { folder, ignore = [] } = surroundings;
-  const overrides = sourcesOf(process.cwd(), surroundings.overrides ?? []);
   const beside = variablesOf(surroundings);
   const project = projectOf([source, ...overrides], beside, surroundings);
   const valueOf = (name: string): string | undefined => (name === 'COMPOSE_PROJECT_NAME' ? project : beside(name));
   const { tree, faults, warnings, variableOf } = loaded(source, folder, valueOf, overrides);
   const remarks = { faults: [...faults], warnings: [...warnings] };
-  if (tree === undefined) return { ...remarks, valueOf: variableOf, isCompose: true, wanted: undefined };
+  if (tree === undefined) return { ...remarks, valueOf: variableOf, wanted: undefined };
   const readEnvFile = (file: EnvFile) => {
     const path = resolve(folder, withHome(file.path));
     if (isOutside(folder, path))
@@ -134,7 +173,6 @@ function readCompose(source: SourceFile, surroundings: Surroundings & ReadOption
   return {
     ...remarks,
     valueOf: variableOf,
-    isCompose: true,
     wanted: wanted && { ...wanted, containers: wanted.containers.map(withJobs) },
   };
 }

@@ -11,6 +11,7 @@ import {
   isSeq,
   Lexer,
   LineCounter,
+  parseAllDocuments,
   parseDocument,
   Parser,
   visit,
@@ -22,27 +23,47 @@ import { limits } from '../../../schemas/limits.ts';
 import { BadVariable, interpolated, type Variables } from './interpolate.ts';
 import { isBranch, type Path, type Place, type Remark, type Tree } from './tree.ts';
 
+const reading = {
+  merge: true,
+  prettyErrors: false,
+  // It would compare each key with all others.
+  uniqueKeys: false,
+} as const;
+
+interface Parsed {
+  readonly document: Document;
+  readonly lines: LineCounter;
+}
+
 export class SourceFile {
   readonly file: string;
   readonly #document: Document;
   /** Faults beyond its syntax. */
   readonly #faults: Remark[] = [];
-  readonly #lines = new LineCounter();
+  readonly #lines: LineCounter;
   /** Node that each alias stands for. */
   readonly #aliases = new Map<unknown, Node | undefined>();
 
-  constructor(file: string, text: string) {
+  /** @param parsed one of the documents of the text; absent: it has one */
+  constructor(file: string, text: string, parsed?: Parsed) {
     this.file = file;
-    const fault = tooDeep(text);
-    this.#document = parseDocument(fault === undefined ? text : '', {
-      lineCounter: this.#lines,
-      merge: true,
-      prettyErrors: false,
-      // It would compare each key with all others.
-      uniqueKeys: false,
-    });
+    const fault = parsed === undefined ? tooDeep(text) : undefined;
+    this.#lines = parsed?.lines ?? new LineCounter();
+    this.#document =
+      parsed?.document ?? parseDocument(fault === undefined ? text : '', { ...reading, lineCounter: this.#lines });
     if (fault === undefined) this.#look();
     else this.#faults.push(this.#remark(0, '', fault));
+  }
+
+  /** One for each YAML document of a file that is not empty; at least one. */
+  static documents(file: string, text: string): [SourceFile, ...SourceFile[]] {
+    const lines = new LineCounter();
+    // The library takes each text that has no document for an empty stream.
+    const all = tooDeep(text) === undefined ? parseAllDocuments(text, { ...reading, lineCounter: lines }) : [];
+    const full = all.filter(({ contents, errors }) => !isEmpty(contents) || errors.length > 0);
+    if (full.length > limits.applyNamedFiles) return [new SourceFile(file, text)];
+    const [first, ...others] = full.map((document) => new SourceFile(file, text, { document, lines }));
+    return first === undefined ? [new SourceFile(file, text)] : [first, ...others];
   }
 
   /**
@@ -53,11 +74,16 @@ export class SourceFile {
   syntaxFaults(tags: readonly string[] = []): Remark[] {
     const ofSyntax = [...this.#document.errors, ...this.#document.warnings]
       .filter(({ code, message }) => code !== 'TAG_RESOLVE_FAILED' || !tags.some((tag) => message.endsWith(`: ${tag}`)))
-      .map(({ pos, message }) => this.#remark(pos[0], '', message));
+      .map(({ pos, code, message }) => this.#remark(pos[0], '', code === 'MULTIPLE_DOCS' ? severalText : message));
     const faults = [...ofSyntax, ...this.#faults];
     if (faults.length > 0 || this.#expandedValues() <= limits.applyExpandedValues) return faults;
     const message = `its aliases expand to more than ${limits.applyExpandedValues} values: use fewer`;
     return [this.#remark(startOf(this.#document.contents) ?? 0, '', message)];
+  }
+
+  /** The fault of a document that follows another one where there may be one. */
+  several(): Remark {
+    return this.#remark(startOf(this.#document.contents) ?? 0, '', severalText);
   }
 
   /** The keys at the top. */
@@ -238,6 +264,10 @@ export class SourceFile {
     }
   }
 }
+
+const isEmpty = (node: unknown): boolean => node === null || (isScalar(node) && node.value === null);
+
+const severalText = 'has several YAML documents: write a file for each';
 
 /** Found by a parser that keeps a stack of its own: the next one calls itself. */
 export function tooDeep(text: string): string | undefined {

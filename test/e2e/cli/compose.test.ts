@@ -144,6 +144,16 @@ services:
     const events = await ok(['events', 'worker'], { cwd: shop });
     t.notMatch(events, /_changed|_requested/, 'one write made it');
     t.match(await ok(['apply'], { cwd: shop }), /Done: nothing has changed/);
+    const below = join(shop, 'src');
+    mkdirSync(below);
+    const again = await run(['apply'], { cwd: below });
+    t.match(again, { code: 0, out: /Done: nothing has changed/, err: /^\.\.\/compose\.yaml is applied\n/ });
+    t.match(await ok(['logs', 'web'], { cwd: below }), /hello/, 'a service has its name there, too');
+    writeFileSync(join(shop, 'over.yml'), 'services: {worker: {user: "1001"}}\n---\nservices: {worker: {init: false}}');
+    t.match(
+      await ok(['apply', '--dry-run', '-f', 'compose.yaml', '-f', 'over.yml'], { cwd: shop }),
+      /= container shop-web\n~ container shop-worker\n {4}process\.user: 1000:1000 → 1001\n {4}process\.init: true → \(none\)\n/,
+    );
 
     writeFileSync(join(shop, 'compose.yaml'), text('bye'));
     const plan = await ok(['apply', '--dry-run'], { cwd: shop });

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { projectIn } from '../../../../cli/apply/compose/project.ts';
-import { readText, type ReadOptions } from '../../../../cli/apply/file/read.ts';
+import { readFiles, readText, type ReadOptions } from '../../../../cli/apply/file/read.ts';
 import { textOfRemark } from '../../../../cli/apply/file/tree.ts';
 import { resolveValues } from '../../../../cli/apply/file/values.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -389,6 +389,60 @@ t.test('what a service runs, in two files: commands and limits are replaced, fil
     ulimits: { nofile: '3:4', nproc: '2' },
   });
   t.end();
+});
+
+t.test('several files of -f are one project, merged in their order', async (t) => {
+  const folder = folderOf(t, {
+    'compose.yml': 'services: {web: {image: web, ports: [80], environment: {A: 1}, env_file: a.env}}',
+    'prod/over.yml': 'name: prod\nservices: {web: {image: "web:2", ports: [81], environment: {A: 2}}, db: {image: db}}',
+    'prod/more.yml': 'volumes: {data: }',
+    'peers.yml': 'peers: {phone: {}}',
+    'a.env': 'B=here',
+    'prod/a.env': 'B=there',
+  });
+  const input = { env: {}, stdin: process.stdin, signal: new AbortController().signal };
+  const names = ['compose.yml', 'peers.yml', 'prod/over.yml', 'prod/more.yml'];
+  const { wanted, faults } = await readFiles(
+    names.map((name) => join(folder, name)),
+    input,
+  );
+  t.same(faults, []);
+  t.same(wanted?.projects, ['prod'], 'the last name counts');
+  t.same(
+    wanted?.containers.map(({ name, document: { image, ports, env } }) => [name, image.tag, ports, env]),
+    [
+      ['prod-web', '2', [80, 81], { B: 'here', A: '2' }],
+      ['prod-db', 'latest', [], {}],
+    ],
+    'paths are relative to the folder of the first one',
+  );
+  t.match(wanted?.peers, [{ name: 'phone' }], 'what is no Compose file stands by itself');
+});
+
+t.test('several YAML documents of a Compose file are merged, as several files are', async (t) => {
+  const text = `---
+services: {web: {image: web, environment: {A: "1"}}}
+---
+name: blog
+services:
+  web: {environment: {B: "2"}, ports: [80]}
+---
+`;
+  const { wanted, faults } = read(t, { 'compose.yml': text });
+  t.same(faults, []);
+  t.match(wanted?.containers, [{ name: 'blog-web', document: { env: { A: '1', B: '2' }, ports: [80] } }]);
+  const wrong = read(t, { 'compose.yml': `${text}services: {web: {pid: host}}` });
+  t.match(wrong.faults, [/^compose\.yml:8:18: services\.web\.pid: is not supported/], 'at its place');
+  const broken = read(t, {
+    'compose.yml': 'services: {web: {image: web}}\n---\nservices: {web: {image: a, image: b}}',
+  });
+  t.match(broken.faults, [/^compose\.yml:3:\d+: Map keys must be unique/]);
+  const included = read(t, { 'compose.yml': 'include: [b.yml]', 'b.yml': 'services: {}\n---\nservices: {}' });
+  t.match(included.faults, [/^b\.yml:2:1: has several YAML documents: write a file for each/]);
+  const many = Array.from({ length: limits.applyNamedFiles + 1 }, (_, at) => `services: {s${at}: {image: a}}`);
+  t.match(read(t, { 'compose.yml': many.join('\n---\n') }).faults, [/has several YAML documents/]);
+  const own = readText('longshore.yml', 'containers: {}\n---\ncontainers: {}', { folder: '/', env: {} });
+  t.match(own.faults, [{ place: { line: 3 }, message: 'has several YAML documents: write a file for each' }]);
 });
 
 t.test('a command finds the containers of services that are included or extended', (t) => {

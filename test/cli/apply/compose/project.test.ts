@@ -109,6 +109,29 @@ t.test('the files of a folder where none is named', (t) => {
   t.end();
 });
 
+t.test('a file is found in a folder above, the nearest first', (t) => {
+  const above = folderOf(t, 'shop', { 'compose.yml': services, 'compose.override.yml': services, '.env': 'WEB=exact' });
+  const folder = join(above, 'src', 'web');
+  mkdirSync(folder, { recursive: true });
+  t.same(filesIn({ folder, env: {} }), {
+    file: '../../compose.yml',
+    overrides: ['../../compose.override.yml'],
+    others: [],
+  });
+  const project = projectIn({ folder, env: {} });
+  t.match(project, { name: 'shop', file: '../../compose.yml' });
+  t.equal(project?.containerOf('db'), 'shop-db');
+  t.equal(project?.containerOf('web'), 'exact', 'its .env is that of its folder');
+  writeFileSync(join(above, 'src', 'longshore.yml'), 'containers: {}');
+  t.same(filesIn({ folder, env: {} }), { file: '../longshore.yml', overrides: [], others: [] });
+  t.equal(projectIn({ folder, env: {} }), undefined);
+  writeFileSync(join(folder, 'docker-compose.yaml'), services);
+  t.match(filesIn({ folder, env: {} }), { file: 'docker-compose.yaml', overrides: [] });
+  const named = { COMPOSE_FILE: join(above, 'compose.yml') };
+  t.match(filesIn({ folder: above, env: named }), { file: named.COMPOSE_FILE, overrides: [] });
+  t.end();
+});
+
 t.test('files of variables that COMPOSE_ENV_FILES names are read in place of .env', (t) => {
   const folder = folderOf(t, 'shop', { '.env': 'A=not-this', 'one.env': 'A=1\nB=1', 'two.env': 'B=2$A\nC=$D' });
   const names = ['one.env', 'two.env'].map((name) => join(folder, name)).join(',');
