@@ -19,7 +19,7 @@ export const keysOf = {
       ...['image', 'container_name', 'environment', 'env_file', 'ports', 'deploy', 'mem_limit', 'cpus'],
       ...['healthcheck', 'restart', 'stop_signal', 'stop_grace_period', 'secrets', 'depends_on', 'profiles'],
       ...['networks', 'network_mode', 'scale', 'labels', 'command', 'entrypoint', 'user', 'working_dir', 'tmpfs'],
-      ...['shm_size', 'init', 'read_only', 'ulimits'],
+      ...['shm_size', 'init', 'read_only', 'ulimits', 'volumes'],
     ],
     harmless: [
       ...['build', 'label_file', 'annotations', 'logging', 'expose', 'links', 'attach', 'develop'],
@@ -32,6 +32,8 @@ export const keysOf = {
     harmless: ['placement', 'labels', 'update_config', 'rollback_config', 'endpoint_mode'],
   },
   resources: { read: ['limits', 'reservations'], harmless: [] },
+  tmpfsVolume: { read: ['type', 'target', 'tmpfs'], harmless: ['source', 'consistency'] },
+  tmpfsOptions: { read: ['size'], harmless: [] },
   ulimit: { read: ['soft', 'hard'], harmless: [] },
   limits: { read: ['cpus', 'memory'], harmless: ['pids'] },
   reservations: { read: [], harmless: ['cpus', 'memory'] },

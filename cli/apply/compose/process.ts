@@ -28,7 +28,10 @@ export function processOf(reader: Reader, path: Path, service: Values, memory: s
     command: commandOf(reader, [...path, 'command'], service['command']),
     user: text('user'),
     working_dir: text('working_dir'),
-    tmpfs: tmpfsOf(reader, [...path, 'tmpfs'], service['tmpfs'], memory),
+    tmpfs: joinedMaps(
+      volumesOf(reader, [...path, 'volumes'], service['volumes'], memory),
+      tmpfsOf(reader, [...path, 'tmpfs'], service['tmpfs'], memory),
+    ),
     shm_size: isZero(shm) ? undefined : shm,
     init: flag('init'),
     read_only: flag('read_only'),
@@ -63,6 +66,28 @@ function tmpfsOf(reader: Reader, path: Path, value: unknown, memory: string): Va
       return [folder, size ?? memory];
     }),
   );
+}
+
+const joinedMaps = (one: Values | undefined, other: Values | undefined): Values | undefined =>
+  one === undefined && other === undefined ? undefined : { ...one, ...other };
+
+/** Volumes of the type `tmpfs`; there are no others. */
+function volumesOf(reader: Reader, path: Path, value: unknown, memory: string): Values | undefined {
+  const isTmpfs = (one: unknown): boolean => mapOf(one)?.['type'] === 'tmpfs';
+  const others = listOf(value)?.filter((one) => !isTmpfs(one)) ?? value;
+  reader.lacks(path, others);
+  const entries = (listOf(value) ?? []).flatMap((one, at) => {
+    const volume = mapOf(one);
+    if (volume === undefined || !isTmpfs(one)) return [];
+    const here = [...path, String(at)];
+    reader.others(here, volume, keysOf.tmpfsVolume);
+    const options = reader.take([...here, 'tmpfs'], volume['tmpfs'], mapOf, 'a map') ?? {};
+    reader.others([...here, 'tmpfs'], options, keysOf.tmpfsOptions);
+    const target = reader.take([...here, 'target'], volume['target'] ?? {}, textIn, 'a path');
+    const size = reader.take([...here, 'tmpfs', 'size'], options['size'], memoryText, 'a size, like 64m');
+    return target === undefined ? [] : [[target, size === undefined || isZero(size) ? memory : size] as const];
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 /** A number, which may be -1 for no limit, or in quotes. */

@@ -67,8 +67,8 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
   const ignored = read(t, shorter, {}, {}, { project: 'shop', ignore: keys });
   t.same(ignored.faults, []);
   t.same(ignored.warnings, [
-    'compose.yml:4:5: left out, as asked, although it changes what runs: pid (web), userns_mode (web), volumes (web), ' +
-      'privileged (web), cap_drop (web), networks (web), deploy.replicas (web)',
+    'compose.yml:4:5: left out, as asked, although it changes what runs: pid (web), userns_mode (web), ' +
+      'privileged (web), cap_drop (web), networks (web), deploy.replicas (web), volumes (web)',
   ]);
   for (const [where, left] of [
     [`x-longshore-ignore: [pid]\n${service('pid: a')}`, 0],
@@ -101,6 +101,11 @@ t.test('what a service runs is read as Compose reads it', (t) => {
       'tmpfs: ["/run:rw,noexec,nosuid,size=65536k", "/tmp:size=1.5m,mode=1777"]',
       { tmpfs: { '/run': '65536k', '/tmp': '1536k' } },
     ],
+    [
+      'tmpfs: /a, volumes: [{type: tmpfs, target: /b, tmpfs: {size: 1mb}}, {type: tmpfs, target: /c}], mem_limit: 8m',
+      { tmpfs: { '/b': '1m', '/c': '8m', '/a': '8m' } },
+    ],
+    ['volumes: []', {}],
     ['shm_size: 64M, init: true, read_only: "yes"', { shm_size: '64m', init: true, read_only: true }],
     ['shm_size: 1048576', { shm_size: '1048576' }],
     ['shm_size: 0, init: false, read_only: "false"', {}],
@@ -136,6 +141,16 @@ t.test('what a service can not run is a fault by its name', (t) => {
     ['tmpfs: ["/run:exec"]', /services\.web\.tmpfs\.0\.exec: is not supported, .*"--ignore exec"/],
     ['tmpfs: /proc/a', /services\.web\.tmpfs\..*must not be below \/proc/],
     ['tmpfs: "/run:size=50%"', /services\.web\.tmpfs\..*must be a whole number of bytes/],
+    [
+      'volumes: [{type: tmpfs, target: /b}, "data:/data"]',
+      /services\.web\.volumes: is not supported, .*--ignore volumes/,
+    ],
+    [
+      'volumes: [{type: tmpfs, target: /b, tmpfs: {mode: 0700}}]',
+      /services\.web\.volumes\.0\.tmpfs\.mode: is not supp/,
+    ],
+    ['volumes: [{type: tmpfs, target: /b, read_only: true}]', /services\.web\.volumes\.0\.read_only: is not supported/],
+    ['volumes: [{type: tmpfs}]', /services\.web\.volumes\.0\.target: must be a path/],
     ['shm_size: big', /services\.web\.shm_size: must be a size/],
     ['init: /tini', /services\.web\.init: must be true or false/],
     ['ulimits: {core: 1}', /services\.web\.ulimits\.core: is not supported/],
