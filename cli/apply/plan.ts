@@ -2,7 +2,14 @@
  * From what a file declares and what exists to the steps between them, in the order in which they
  * are carried out. Pure.
  */
-import { fieldOf, metadataNames, metadataOf, partNames } from '../../schemas/api/fields/container.ts';
+import {
+  fieldOf,
+  metadataNames,
+  metadataOf,
+  partNames,
+  type MetadataName,
+  type PartName,
+} from '../../schemas/api/fields/container.ts';
 import { defaultPolicy, policyShown, type PolicyView } from '../../schemas/api/policy.ts';
 import type { ContainerSecrets } from '../../schemas/api/secret.ts';
 import { plainNames } from '../../schemas/api/spec.ts';
@@ -233,8 +240,8 @@ const blank = fieldsOf({
   name: '',
   image: { registry: '', repository: null, tag: null, digest: null },
   ...{ env: {}, ports: [], cpu_limit: '', mem_limit: '' },
-  ...(Object.fromEntries(partNames.map((name) => [name, fieldOf(name).fallback])) as Pick<Declaration, 'process'>),
-  ...(metadataOf({}) as Pick<Declaration, 'labels' | 'project'>),
+  ...(Object.fromEntries(partNames.map((name) => [name, fieldOf(name).fallback])) as Pick<Declaration, PartName>),
+  ...(metadataOf({}) as Pick<Declaration, MetadataName>),
   policy: policyShown(defaultPolicy),
   secrets: { env: {}, files: {} },
 });

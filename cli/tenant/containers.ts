@@ -2,7 +2,7 @@
 import { Argument, type Command } from 'commander';
 import { oneLine } from '../../schemas/visible.ts';
 import { containerStatuses } from '../../schemas/words.ts';
-import { dataOf } from '../client/api.ts';
+import { dataOf, orNone } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { waitFor, type WaitedStatus } from '../client/wait.ts';
@@ -50,7 +50,9 @@ async function inspect(context: Context, name: string): Promise<void> {
   const status = await dataOf(context.api.GET('/api/v2/compute/{id}/status', { params }));
   const policy = await dataOf(context.api.GET('/api/v2/compute/{id}/policy', { params }));
   const secrets = await storedUses(context, id);
-  const value = { container, status, policy, secrets };
+  // A server of the last release has none.
+  const document = await orNone(dataOf(context.api.GET('/api/v2/containers/{id}/spec', { params })));
+  const value = { container, status, policy, secrets, process: document?.process ?? {} };
   context.show(value, JSON.stringify(value, null, 2));
 }
 
@@ -183,7 +185,7 @@ export function addContainers(program: Command, terminal: Terminal): void {
   named('ps', 'List containers')
     .option('-l, --label <key[=value]>', 'Label that each listed container has, or one of several', collect)
     .action(action<[{ readonly label?: readonly string[] }]>(terminal, ps));
-  named('inspect <container>', 'Show a container, its runs, policy and secrets, as JSON').action(
+  named('inspect <container>', 'Show a container, its runs, process, policy and secrets, as JSON').action(
     action<[string]>(terminal, inspect),
   );
   waiting(

@@ -7,7 +7,7 @@ import { ApiError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 
-/** So often a change is made anew because another one came between. */
+/** Attempts of a change that another one comes before. */
 const cliChangeAttempts = 5;
 
 export type Document = Schemas['ContainerSpec'];
@@ -80,7 +80,10 @@ export async function changeDocument(
   throw new Refused('others change this container at the same time: run the command again');
 }
 
-/** What a write would do, or why it would be refused: nothing is written. @param id of one that there is */
+/**
+ * What a write would do, or why it would be refused: nothing is written.
+ * @param id of a container that there is
+ */
 export async function planned({ api }: Asking, body: DocumentBody, id?: string): Promise<Plan | undefined> {
   const query = { dry_run: true } as const;
   const { body: answer } = await known<{ readonly body: object }>(

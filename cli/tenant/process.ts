@@ -34,7 +34,7 @@ export interface ProcessOptions {
   readonly reset?: readonly Setting[];
 }
 
-/** Where a container names no limit: `containerDefaults`, which is not loaded here for its packages. */
+/** Where a container names no limit: that of `containerDefaults`, whose packages are not loaded here. */
 export const usualMemory = '256m';
 
 export interface Tmpfs {

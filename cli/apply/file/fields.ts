@@ -6,9 +6,10 @@
 import Type, { type TOptional, type TSchema } from 'typebox';
 import {
   fieldOf,
-  partNames,
+  kept,
   settable,
   type containerFields,
+  type MetadataName,
   type PartName,
   type SettableName,
 } from '../../../schemas/api/fields/container.ts';
@@ -18,9 +19,9 @@ import type { Path } from './tree.ts';
 
 export const imageParts = ['registry', 'repository', 'tag', 'digest'] as const satisfies readonly SettableName[];
 export type ImagePart = (typeof imageParts)[number];
-export type EntryName = Exclude<SettableName | PartName, ImagePart | 'name' | 'project'>;
+export type EntryName = Exclude<SettableName | MetadataName | PartName, ImagePart | 'name' | 'project'>;
 
-export const entryNames = [...settable, ...partNames].filter(
+export const entryNames = [...new Set([...settable, ...kept])].filter(
   (name): name is EntryName => !([...imageParts, 'name', 'project'] as readonly string[]).includes(name),
 );
 

@@ -153,12 +153,7 @@ t.test('the command line', async (t) => {
       (text) => text.includes('init'),
     );
     t.match(line, /1000 \/tmp 64\n[^]*-init\n/, 'nothing could be written');
-    const [{ id } = { id: '' }] = await json<{ id: string }[]>('ps');
-    const document = `${rig.baseUrl}/api/v2/containers/${id}/spec`;
-    const processOf = async (): Promise<object> => {
-      const answer = await fetch(document, { headers: { authorization: `Bearer ${token}` } });
-      return ((await answer.json()) as { data: { process: object } }).data.process;
-    };
+    const processOf = async () => (await json<{ process: object }>('inspect', 'job')).process;
     const declared = { command: ['sh', '-c', script], user: '1000', working_dir: '/tmp', init: true, read_only: true };
     t.match(await processOf(), { ...declared, tmpfs: { '/scratch': '1m' }, ulimits: { nofile: '64:128' } });
     const { generation } = (await json<{ status: { generation: number } }>('inspect', 'job')).status;
