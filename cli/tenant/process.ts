@@ -34,7 +34,7 @@ export interface ProcessOptions {
   readonly reset?: readonly Setting[];
 }
 
-/** Where a container names no limit: that of `containerDefaults`, whose packages are not loaded here. */
+/** Where a container names no limit: as `containerDefaults`, whose packages are not loaded. */
 export const usualMemory = '256m';
 
 export interface Tmpfs {
