@@ -28,28 +28,30 @@ export interface Declared {
   readonly etag: string;
 }
 
-/** Servers of the last release have no such route. */
-async function known<T>(asked: Promise<T>): Promise<T> {
+const earlierText =
+  'the server is of an earlier release, and has no documents of containers: upgrade its actors and gateways first';
+const goneText = `the container has been removed meanwhile, or ${earlierText}`;
+
+/** Servers of the last release have no such route. @param message of the error then */
+async function known<T>(asked: Promise<T>, message: string): Promise<T> {
   try {
     return await asked;
   } catch (error) {
     if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 405)) throw error;
-    throw new Refused(
-      'the server knows no document of this container: it has been removed, or the server is of an earlier release, whose actors and gateways must be upgraded first',
-    );
+    throw new Refused(message);
   }
 }
 
 /** @throws Refused if there is none */
 export async function documentOf({ api }: Asking, id: string): Promise<Declared> {
   const asked = answerOf(api.GET('/api/v2/containers/{id}/spec', { params: { path: { id } } }));
-  const { body, response } = await known(asked);
+  const { body, response } = await known(asked, goneText);
   return { document: body.data, etag: response.headers.get('etag') ?? '*' };
 }
 
 /** @throws Refused if the server has no documents */
 export async function createFrom({ api }: Asking, body: DocumentBody): Promise<Schemas['Container']> {
-  const { body: made } = await known(answerOf(api.POST('/api/v2/containers', { body })));
+  const { body: made } = await known(answerOf(api.POST('/api/v2/containers', { body })), earlierText);
   // With `dry_run`, it would be a document.
   return made.data as Schemas['Container'];
 }
@@ -90,6 +92,7 @@ export async function planned({ api }: Asking, body: DocumentBody, id?: string):
     id === undefined
       ? answerOf(api.POST('/api/v2/containers', { params: { query }, body }))
       : answerOf(api.PUT('/api/v2/containers/{id}/spec', { params: { query, path: { id } }, body })),
+    id === undefined ? earlierText : goneText,
   );
   return 'plan' in answer ? (answer.plan as Plan) : undefined;
 }

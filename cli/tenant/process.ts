@@ -143,8 +143,7 @@ function settingsIn(name: string, before: readonly Setting[] = []): readonly Set
 
 export const withReset = (command: Command): Command =>
   command.addOption(
-    new Option(
-      '--reset <setting>',
-      `Setting to take from the image again: ${Object.keys(settings).join(', ')}`,
-    ).argParser(settingsIn),
+    new Option('--reset <setting>', 'Setting to take from the image again; may be repeated')
+      .choices(Object.keys(settings))
+      .argParser(settingsIn),
   );

@@ -95,8 +95,8 @@ async function run(context: Context, image: string, command: readonly string[], 
     image: named,
     ...shape,
     ...(namesProcess(options, command) ? { process: processWith(options, command, {}, memory) } : {}),
-    policy,
-    secrets: usesWith(options, {}),
+    ...(namesPolicy(options) ? { policy } : {}),
+    ...(options.secret === undefined && options.secretFile === undefined ? {} : { secrets: usesWith(options, {}) }),
     ...(options.host === undefined ? {} : { host_key: options.host }),
     ...(options.label === undefined ? {} : { labels: labelsIn(options.label) }),
   });
@@ -220,5 +220,13 @@ export function addRun(program: Command, terminal: Terminal): void {
     'the update is done',
   )
     .option('--unset <NAME>', 'Environment variable, or path of a secret file, to remove', collect)
-    .action(action<[string, string[], UpdateOptions]>(terminal, update));
+    .action(
+      action<[string, string[], UpdateOptions]>(terminal, async (context, name, command, options) => {
+        const [first] = command;
+        // An image without its option would be what the container runs.
+        if (first !== undefined && !program.args.includes('--'))
+          throw new WrongUsage(`"${first}": a command follows --, and a new image --image`);
+        await update(context, name, command, options);
+      }),
+    );
 }

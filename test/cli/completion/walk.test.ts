@@ -25,6 +25,7 @@ t.test('options, and their fixed values', (t) => {
   t.same(at('logs -- --f').words, [], 'nothing is an option after --');
   t.same(at('run web --read').words, ['--read-only'], 'the command of a container follows --');
   t.same(at('run web -- sh --read').words, []);
+  t.same(at('update web --reset us').words, ['user']);
   t.end();
 });
 

@@ -126,6 +126,7 @@ t.test('the command line', async (t) => {
       health: { http: { port: 8080, path: '/' }, retries: 5 },
     });
     t.match(await longshore(['update', 'web']), { code: 2, err: /nothing to change/ });
+    t.match(await longshore(['update', 'web', 'nginx:2']), { code: 2, err: /"nginx:2": a command follows --, and a/ });
     t.match(await longshore(['update', 'web', '--image', `${imageOf(rig)}-none`]), {
       code: 1,
       err: /web was rolled back: image_not_found \(/,
