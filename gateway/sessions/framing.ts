@@ -3,12 +3,17 @@
  * numbers its streams in the first byte of each binary message; a forward has bytes alone, and JSON
  * as text.
  */
+import Type from 'typebox';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
 import { ClientControl, type SessionProtocol } from '../../schemas/api/sessions/control.ts';
 import { execProtocol, forwardProtocol } from '../../schemas/words.ts';
 
-const decodeControl = decoder(ClientControl);
+const decodeType = decoder(Type.Object({ type: Type.String() }));
+/** Of each type of message by itself: a fault names what is wrong with that one. */
+const decoders = new Map(
+  ClientControl.anyOf.map((one) => [one.properties.type.const, decoder<typeof one>(one)] as const),
+);
 
 export type ClientMessage =
   | { readonly kind: 'data'; readonly bytes: Uint8Array }
@@ -30,9 +35,12 @@ const fault = (text: string): ClientMessage => ({ kind: 'fault', fault: text });
 function controlIn(bytes: Uint8Array, types: readonly ClientControl['type'][]): ClientMessage {
   if (bytes.length > limits.tunnelControlBytes) return fault('a control message is too long');
   try {
-    const control = decodeControl(bytes);
-    if (!types.includes(control.type)) return fault(`a session of this kind knows no control "${control.type}"`);
-    return { kind: 'control', control };
+    const { type } = decodeType(bytes);
+    const known = types.find((one) => one === type);
+    const decode = known && decoders.get(known);
+    if (decode === undefined)
+      return fault(`a session of this kind knows no control "${type.slice(0, 32)}": ${types.join(', ')} are known`);
+    return { kind: 'control', control: decode(bytes) };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     return fault(`a control message is wrong: ${error.message}`);

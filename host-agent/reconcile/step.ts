@@ -68,8 +68,17 @@ export type Outcome =
   | { readonly kind: 'begun'; readonly operation: Operation }
   /** Look again at once: the engine's state was not what the step assumed. */
   | { readonly kind: 'changed' }
-  /** Another attempt may help. `detail`, here and below: the engine's error, for the log alone. */
-  | { readonly kind: 'retry'; readonly why: Why; readonly fault: RetryFault; readonly detail?: string }
+  /**
+   * Another attempt may help. `pauseMs`: the pause before the first such attempt, where it is longer
+   * than usual. `detail`, here and below: the engine's error, for the log alone.
+   */
+  | {
+      readonly kind: 'retry';
+      readonly why: Why;
+      readonly fault: RetryFault;
+      readonly detail?: string;
+      readonly pauseMs?: number;
+    }
   | { readonly kind: 'failed'; readonly why: Why; readonly detail?: string }
   /** The engine is away or hangs: the outcome is unknown and counts as no failure. */
   | { readonly kind: 'outage' };

@@ -2,6 +2,7 @@
  * A process in a container, beside its own. The engine starts it and can't end it, so the agent
  * kills it when its session ends, with all that it has started (process-tree.ts).
  */
+import { PassThrough, type Duplex } from 'node:stream';
 import type { Log } from '../../lib/log.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
@@ -13,7 +14,7 @@ import type { ExecCalls } from '../docker/calls/exec.ts';
 import { Demultiplexer } from '../docker/demux.ts';
 import { ExecProcess, type ExecName } from './exec-process.ts';
 import type { ExecRecord } from './exec-record.ts';
-import { firstOutput, loggedFault, sessionFault } from './faults.ts';
+import { faultInAnswer, faultInOutput, loggedFault, sessionFault, type NotStarted } from './faults.ts';
 import type { ProcessTree } from './process-tree.ts';
 import { Pump, type Piece } from './pump.ts';
 import type { SessionKind } from './sessions.ts';
@@ -62,6 +63,8 @@ class Exec {
   /** The newest size that was not given to the engine yet. */
   #size: { readonly cols: number; readonly rows: number } | undefined;
   #isResizing = false;
+  /** The engine could not start the process. */
+  #fault: NotStarted | undefined;
 
   constructor(parts: ExecParts, name: ExecName, { tty }: ExecAbout, tunnel: Tunnel) {
     this.#parts = parts;
@@ -75,11 +78,19 @@ class Exec {
     const { engine, processes, record } = this.#parts;
     const tunnel = this.#tunnel;
     await record.begin(this.#name);
-    const stream = await engine.startExec(this.#name.id, this.#tty);
+    let stream: Duplex;
+    try {
+      stream = await engine.startExec(this.#name.id, this.#tty);
+    } catch (error) {
+      const fault = faultInAnswer(error);
+      if (fault === undefined) throw error;
+      this.#fault = fault;
+      stream = new PassThrough().end(fault.message);
+    }
     const pump = new Pump({
       stream,
       tunnel,
-      split: this.#split(this.#tty ? (bytes) => [{ channel: stdout, bytes }] : framesOf()),
+      split: this.#split(this.#tty || this.#fault !== undefined ? (bytes) => [{ channel: stdout, bytes }] : framesOf()),
       onRead: () => void this.#finish(),
       onFailed: (error) => this.#fail(error),
     });
@@ -117,8 +128,16 @@ class Exec {
       split(chunk).map((piece) => {
         if (!isFirst) return piece;
         isFirst = false;
-        return { ...piece, bytes: firstOutput(piece.bytes) };
+        this.#fault ??= faultInOutput(piece.bytes);
+        return this.#fault === undefined ? piece : this.#faultPiece(this.#fault);
       });
+  }
+
+  /** Never among the output of a program, which may go into a file. */
+  #faultPiece({ message }: NotStarted): Piece {
+    return this.#tty
+      ? { channel: stdout, bytes: Buffer.from(`${message}\r\n`) }
+      : { channel: stderr, bytes: Buffer.from(`${message}\n`) };
   }
 
   #say(control: HostControl): boolean {
@@ -129,7 +148,10 @@ class Exec {
   async #finish(): Promise<void> {
     const tunnel = this.#tunnel;
     try {
-      const code = await this.#process.exitCode();
+      const ended = await this.#process.exitCode();
+      // A program may print the words of the engine.
+      const mayBeFault = ended === undefined || ended === 126 || ended === 127;
+      const code = mayBeFault ? (this.#fault?.code ?? ended) : ended;
       if (code === undefined) {
         tunnel.end({ reason: 'not_running', message: 'the container has ended' });
         return;

@@ -6,8 +6,10 @@
 import { limits } from '../../schemas/limits.ts';
 import { detailOf, EngineError, isOutage } from '../docker/errors.ts';
 
+const notRunning = 'the container does not run';
+
 /** How runc, crun and Docker 20.10 to 28 word that a process could not be started. */
-const startPatterns: readonly (readonly [RegExp, string])[] = [
+const startPatterns: readonly (readonly [RegExp, string, code?: 127])[] = [
   [
     /unable to find (?:user|group)|no matching entries in (?:passwd|group)|no such user/i,
     'the container has no such user',
@@ -16,11 +18,11 @@ const startPatterns: readonly (readonly [RegExp, string])[] = [
     /chdir to cwd|working directory|\bcwd\b/i,
     'the process may not work in this folder, or the container has no such folder',
   ],
-  [/executable file .*not found|no such file or directory/i, 'the container has no such program'],
+  [/executable file .*not found|no such file or directory/i, 'the container has no such program', 127],
   [/permission denied|operation not permitted/i, 'the user may not run this program'],
   [/exec format error/i, 'the program is not made for the platform of this host'],
   [/argument list too long/i, 'the command and its variables are too long'],
-  [/is not running|is paused|cannot exec in a (?:paused|stopped)/i, 'the container does not run'],
+  [/is not running|is paused|cannot exec in a (?:paused|stopped)/i, notRunning],
 ];
 
 const otherStart =
@@ -42,11 +44,30 @@ export const loggedFault = (error: unknown): Readonly<Record<string, unknown>> =
 
 const ofEngine = /^OCI runtime exec failed: /;
 
+/** A process that was not started, as shells tell of it. */
+export interface NotStarted {
+  readonly message: string;
+  /** 127: there is no such program. 126: it, its user or its folder can't be had. */
+  readonly code: 126 | 127;
+}
+
+const notStarted = (detail: string): NotStarted => {
+  const [, message = otherStart, code = 126] = startPatterns.find(([pattern]) => pattern.test(detail)) ?? [];
+  return { message, code };
+};
+
 /**
- * The first output of an exec, with a sentence in place of the engine's words: where it has opened
+ * Undefined: the process has begun, and this is the first of its output. Where the engine has opened
  * the stream already, it says there that the process could not be started.
  */
-export function firstOutput(bytes: Uint8Array): Uint8Array {
+export function faultInOutput(bytes: Uint8Array): NotStarted | undefined {
   const text = Buffer.from(bytes.subarray(0, limits.execFaultBytes)).toString('utf8');
-  return ofEngine.test(text) ? Buffer.from(`${startFault(text)}\r\n`) : bytes;
+  return ofEngine.test(text) ? notStarted(text) : undefined;
+}
+
+/** Of the engine's answer in the place of a stream; undefined: another fault, which ends the session. */
+export function faultInAnswer(error: unknown): NotStarted | undefined {
+  if (isOutage(error) || !(error instanceof EngineError) || error.fault.kind !== 'refused') return undefined;
+  const fault = notStarted(error.detail);
+  return fault.message === otherStart || fault.message === notRunning ? undefined : fault;
 }

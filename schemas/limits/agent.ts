@@ -61,6 +61,12 @@ export const agent = {
   volumesLeftMs: 7 * days,
   /** Layers of a pull whose progress is told. Docker's storage holds 125 of an image. */
   pullLayers: 256,
+  /**
+   * The first pause after a registry has limited the rate of pulls, which doubles, and the longest
+   * that it may ask for.
+   */
+  pullLimitedMs: 1 * minutes,
+  pullLimitedMaxMs: 1 * hours,
   /** Pulls in places; one that takes longer than `pullPatienceMs` moves to a place aside. */
   concurrentPulls: 8,
   concurrentSlowPulls: 16,

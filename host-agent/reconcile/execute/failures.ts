@@ -24,29 +24,49 @@ const ofOperator = 'the agent’s log on this host has the engine’s own messag
 
 const unreachable: Words = { reason: 'image_pull', message: 'the registry cannot be reached from this host' };
 
+const notThere =
+  'the registry has no such repository, tag or digest: correct the image, or push it and start the container';
+const otherPlatform: Words = {
+  reason: 'image_invalid',
+  message: 'the image is not made for the platform of this host: declare one that has it',
+};
+const isRateLimit = /toomanyrequests|rate limit|429 Too Many/i;
+
 const pullPatterns: Patterns = [
   // From the engine's forward proxy: Go gives the status text of the refused CONNECT without its
   // number.
   [/": (Forbidden|Proxy Authentication Required)$/, unreachable],
   [
-    /toomanyrequests|rate limit|429 Too Many/i,
-    { reason: 'image_pull', message: 'the registry limits the rate of pulls; the agent tries again later' },
+    isRateLimit,
+    {
+      reason: 'image_pull',
+      message:
+        'the registry limits the rate of pulls, and each attempt counts: the agent waits a minute at least; a login ' +
+        'for this registry may have a higher limit',
+    },
+  ],
+  [
+    /unable to decode token response|error parsing HTTP 200 response|invalid character '<' looking/i,
+    { reason: 'image_pull', message: 'something other than a registry answers in its place, such as a proxy' },
   ],
   [
     /repository does not exist|repository name not known|name unknown|NAME_UNKNOWN|manifest unknown|MANIFEST_UNKNOWN|manifest for .* not found|not found: manifest|no such manifest/i,
-    { reason: 'image_not_found', message: 'the registry has no such repository, tag or digest' },
+    { reason: 'image_not_found', message: notThere },
   ],
   [
     /unauthorized|authentication required|no basic auth|denied|forbidden/i,
-    { reason: 'image_auth', message: 'the registry refuses access to this image' },
+    {
+      reason: 'image_auth',
+      message: 'the registry refuses access to this image: put a login for it, or correct the name',
+    },
   ],
   [
     /invalid reference|invalid repository|invalid tag|invalid digest|unsupported digest|invalid checksum/i,
-    { reason: 'image_invalid', message: 'the reference of the image or its digest is not valid' },
+    { reason: 'image_invalid', message: 'the reference of the image or its digest is not valid: correct it' },
   ],
   [
-    /no matching manifest|no match for platform|does not match the specified platform/i,
-    { reason: 'image_invalid', message: 'the image is not made for the platform of this host' },
+    /no matching manifest|no match for platform|does not match the specified platform|operating system ["\\]/i,
+    otherPlatform,
   ],
   [
     /max depth exceeded/i,
@@ -54,11 +74,14 @@ const pullPatterns: Patterns = [
   ],
   [
     /mediaType|media type|manifest.*invalid|verification failed|unsupported manifest|does not match .*digest/i,
-    { reason: 'image_invalid', message: 'the manifest of the image is not valid, or its content has another digest' },
+    {
+      reason: 'image_invalid',
+      message: 'the manifest of the image is not valid, or its content has another digest: push it again',
+    },
   ],
   [
     /: not found$|^not found|failed to resolve reference .*: .*not found/i,
-    { reason: 'image_not_found', message: 'the registry has no such repository, tag or digest' },
+    { reason: 'image_not_found', message: notThere },
   ],
   [
     /x509|certificate|tls:|server gave HTTP response to HTTPS client/i,
@@ -112,29 +135,83 @@ const hostFaultPatterns: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
+/** Engines say it at the create, or at the start. */
+const noCommand = (reason: Why['reason']): Patterns[number] => [
+  /no command specified/i,
+  { reason, message: 'the image names no program, and none is declared: set process.command' },
+];
+
+const createPatterns: Patterns = [
+  noCommand('create_failed'),
+  [/operating system ["\\]/i, otherPlatform],
+  [
+    /memory limit too low|minimum memory limit|minimum allowed memory/i,
+    { reason: 'create_failed', message: 'mem_limit is too low for this host: raise it' },
+  ],
+  [
+    /duplicate mount point/i,
+    {
+      reason: 'create_failed',
+      message: 'two of files, secrets, process.tmpfs and the volumes of the image have the same path: change one',
+    },
+  ],
+  [
+    /working director/i,
+    { reason: 'create_failed', message: 'its folder is none that an image can have: correct process.working_dir' },
+  ],
+];
+
 const startPatterns: Patterns = [
   [
     /port is already allocated|address already in use|cannot assign requested address/i,
     {
       reason: 'port_unavailable',
-      message: 'a port could not be published: it is in use, or PUBLISH_ADDRESS is not an address of this host',
+      message:
+        'a port could not be published on this host: it is in use, or PUBLISH_ADDRESS is not an address of the host: ' +
+        'ask the operator',
     },
   ],
   [
     /exec format error/i,
-    { reason: 'start_failed', message: 'the command of the image is not made for the platform of this host' },
+    {
+      reason: 'start_failed',
+      message: 'its program is not made for the platform of this host: declare an image that is',
+    },
   ],
   [
-    /executable file not found|exec: .*no such file or directory|no command specified/i,
-    { reason: 'start_failed', message: 'the image has no such command (executable file not found)' },
+    /chdir to cwd|working directory|\bcwd\b/i,
+    {
+      reason: 'start_failed',
+      message: 'its folder is none in the image, or its user may not work there: correct process.working_dir',
+    },
+  ],
+  [
+    /trying to mount a directory onto a file|mount.*not a directory/i,
+    {
+      reason: 'start_failed',
+      message: 'a file of files or secrets has the path of a folder of the image: choose another path',
+    },
+  ],
+  noCommand('start_failed'),
+  [
+    /executable file not found|exec: .*no such file or directory/i,
+    {
+      reason: 'start_failed',
+      message:
+        'the image has no such program (executable file not found): correct process.entrypoint and process.command, or ' +
+        'the image',
+    },
   ],
   [
     /exec: .*permission denied|starting container process caused: permission denied/i,
-    { reason: 'start_failed', message: 'the command of the image is not executable (permission denied)' },
+    {
+      reason: 'start_failed',
+      message: 'its program is not executable (permission denied): correct process, or the image',
+    },
   ],
   [
     /unable to find (user|group)|no matching entries in (passwd|group) file/i,
-    { reason: 'start_failed', message: 'the image names a user or a group that is not in it' },
+    { reason: 'start_failed', message: 'the image has no such user or group: correct process.user, or the image' },
   ],
   [
     /container init was OOM-killed|memory limit too low|minimum memory limit/i,
@@ -210,8 +287,19 @@ export function pullFailure(error: unknown): Outcome {
   const words = wordsOf(pullPatterns, detail, otherPull);
   const isAccess = words.reason === 'image_auth' || isAccessOrName.test(detail);
   if (isAccess && error instanceof RefusedPull) return accessRefused(error, detail);
-  return words.reason === 'image_pull' ? retry(words, detail) : { kind: 'failed', why: because(words), detail };
+  if (words.reason !== 'image_pull') return { kind: 'failed', why: because(words), detail };
+  const again = retry(words, detail);
+  return again.kind === 'retry' && isRateLimit.test(detail) ? { ...again, pauseMs: pauseIn(detail) } : again;
 }
+
+/** How long a registry asks to wait, in the words of the engine that quotes it; at most an hour. */
+function pauseIn(detail: string): number {
+  const [, digits, unit = 's'] =
+    /retry-?\s?after["']?\s*[:=]?\s*["']?(\d+(?:\.\d+)?)\s*(ms|µs|us|s|m|h)?/i.exec(detail) ?? [];
+  const asked = digits === undefined ? 0 : Number(digits) * (unitMs[unit.toLowerCase()] ?? 0);
+  return Math.min(Math.max(asked, limits.pullLimitedMs), limits.pullLimitedMaxMs);
+}
+const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
 const privateHere: Words = {
   reason: 'image_auth',
@@ -280,7 +368,9 @@ const isPullDeadline = (error: unknown): boolean =>
 const isSourceUnseen = /bind source path does not exist/i;
 const unseenFiles: Words = {
   reason: 'secret_missing',
-  message: 'the engine of this host does not see the files of secrets (SECRET_FILES_DIR): ask the operator',
+  message:
+    'the engine of this host does not see the files of secrets, or of the document (SECRET_FILES_DIR, STATE_DIR): ask ' +
+    'the operator',
 };
 
 export function createFailure(error: unknown): Outcome {
@@ -288,7 +378,8 @@ export function createFailure(error: unknown): Outcome {
   if (isSourceUnseen.test(detailOf(error))) return retry(unseenFiles, detailOf(error));
   const isOurFault = error instanceof EngineError && error.fault.kind === 'refused' && error.fault.status === 400;
   const detail = detailOf(error);
-  return isOurFault ? { kind: 'failed', why: because(otherCreate), detail } : retry(otherCreate, detail);
+  const words = wordsOf(createPatterns, detail, otherCreate);
+  return isOurFault ? { kind: 'failed', why: because(words), detail } : retry(words, detail);
 }
 
 /**

@@ -225,6 +225,8 @@ function explainExit({ exitCode, oomKilled, error }: Exit, failures: number): Wh
     return { reason: 'oom_killed', message: `out of memory: ${what} at its mem_limit, ${code}`, exitCode };
   }
   if (error !== '') return { ...startWords(error), exitCode };
-  if (failures < crashLoopExits) return { reason: 'exited', message: code, exitCode };
-  return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };
+  // Engines do not always notice that the kernel ended a process for its memory.
+  const perhaps = exitCode === 137 ? ' (killed: perhaps out of memory, then raise mem_limit)' : '';
+  if (failures < crashLoopExits) return { reason: 'exited', message: `${code}${perhaps}`, exitCode };
+  return { reason: 'crash_loop', message: `${code}, ${failures} times in a row${perhaps}`, exitCode };
 }

@@ -164,7 +164,9 @@ export function settle(
       if (step.kind === 'limit') return { ...restart, attempt: { phase: 'waiting', untilMs: nowMs + bounds.maxMs } };
       // A copy beside the one that has run to its end could not be cleared.
       if (restart.attempt.phase === 'ended') return { ...restart, image, remake };
-      return { ...failed(restart, why, nowMs, bounds), image, remake };
+      const { pauseMs = 0 } = outcome;
+      const patience = pauseMs > bounds.minMs ? { minMs: pauseMs, maxMs: limits.pullLimitedMaxMs } : bounds;
+      return { ...failed(restart, why, nowMs, patience), image, remake };
     }
     case 'failed':
       return restart.attempt.phase === 'ended'

@@ -123,8 +123,20 @@ t.test('sessions', async (t) => {
     await where.closed();
     t.equal(out(where), '/tmp\n65534\n65534\n');
     const missing = await exec(['/no/such/program']);
-    const { code } = await missing.control('exit');
-    t.ok(code === 126 || code === 127, `as shells say: ${String(code)}`);
+    t.match(await missing.control('exit'), { code: 127 }, 'as shells say');
+    t.match(await missing.closed(), { code: 1000, reason: 'done' });
+    t.same([out(missing), out(missing, 2)], ['', 'the container has no such program\n'], 'and not as output');
+    for (const [command, more, text] of [
+      [['/etc'], {}, /may not run/],
+      [['id'], { workdir: '/no/such/folder' }, /folder/],
+      [['id'], { user: 'nobody-here' }, /no such user/],
+    ] as const) {
+      const refused = await exec([...command], more);
+      t.match(await refused.control('exit'), { code: 126 }, text.source);
+      await refused.closed();
+      t.equal(out(refused), '');
+      t.match(out(refused, 2), text);
+    }
     await none();
   });
 

@@ -1,6 +1,12 @@
 import t from 'tap';
 import { EngineError } from '../../../host-agent/docker/errors.ts';
-import { firstOutput, loggedFault, sessionFault, startFault } from '../../../host-agent/sessions/faults.ts';
+import {
+  faultInAnswer,
+  faultInOutput,
+  loggedFault,
+  sessionFault,
+  startFault,
+} from '../../../host-agent/sessions/faults.ts';
 
 const failed = 'OCI runtime exec failed: exec failed: ';
 
@@ -45,10 +51,22 @@ t.test('a tenant gets a sentence of ours, and no log the command', (t) => {
   t.end();
 });
 
-t.test('so does the stream, where the engine has opened it already', (t) => {
-  for (const [detail, sentence] of rows.slice(0, 4))
-    t.equal(Buffer.from(firstOutput(Buffer.from(`${detail}\r\n`))).toString(), `${sentence}\r\n`);
+t.test('so does the stream, where the engine has opened it already, with the code of shells', (t) => {
+  const codes = [127, 127, 126, 126] as const;
+  for (const [index, [detail, message]] of rows.slice(0, 4).entries())
+    t.same(faultInOutput(Buffer.from(`${detail}\r\n`)), { message, code: codes[index] });
   for (const output of ['hello', 'x OCI runtime exec failed: x', '', '\u001b[2J'])
-    t.equal(Buffer.from(firstOutput(Buffer.from(output))).toString(), output, 'the output of a process stays');
+    t.equal(faultInOutput(Buffer.from(output)), undefined, 'the output of a process stays');
+  t.end();
+});
+
+t.test('an answer in the place of the stream is the same, if it is about the process', (t) => {
+  const answered = (detail: string, status = 400) =>
+    faultInAnswer(new EngineError('exec start', { kind: 'refused', status }, detail));
+  t.same(answered(rows[0]![0]), { message: rows[0]![1], code: 127 });
+  t.same(answered(rows[4]![0]), { message: rows[4]![1], code: 126 });
+  t.equal(answered(rows[6]![0], 409), undefined, 'a container that does not run');
+  t.equal(answered('procReady not received'), undefined);
+  t.equal(faultInAnswer(new EngineError('exec start', { kind: 'unreachable' }, 'connect')), undefined);
   t.end();
 });

@@ -45,6 +45,11 @@ for (const [reason, message] of [
   ['image_pull', 'Get "https://registry-1.docker.io/v2/": Proxy Authentication Required'],
   ['image_pull', 'toomanyrequests: You have reached your pull rate limit. unauthorized pulls'],
   ['image_pull', 'received unexpected HTTP status: 502 Bad Gateway'],
+  [
+    'image_pull',
+    'Head "https://r.example/v2/x/manifests/1": unable to decode token response: invalid character \'<\' looking for beginning of value',
+  ],
+  ['image_invalid', 'image operating system "windows" cannot be used on this platform'],
   ['image_pull', 'write /var/lib/docker/tmp/x: no space left on device'],
 ] as const) {
   t.test(`${message.slice(0, 70)} → ${reason}`, (t) => {
@@ -140,6 +145,51 @@ t.test('failed creates and starts have a reason each', (t) => {
     kind: 'retry',
     why: { reason: 'start_failed' },
   });
+  t.end();
+});
+
+t.test('what a tenant can change is named', (t) => {
+  const runc = 'OCI runtime create failed: container_linux.go:380: starting container process caused: ';
+  for (const [explain, saying, words] of [
+    [createFailure, 'No command specified', { reason: 'create_failed', message: /process\.command/ }],
+    [createFailure, 'Minimum memory limit allowed is 6MB', { reason: 'create_failed', message: /mem_limit/ }],
+    [createFailure, 'Duplicate mount point: /data', { reason: 'create_failed', message: /same path/ }],
+    [createFailure, "the working directory 'C:/x' is invalid", { reason: 'create_failed', message: /working_dir/ }],
+    [createFailure, 'image operating system "windows" cannot be used on this platform', { reason: 'image_invalid' }],
+    [
+      startFailure,
+      `${runc}chdir to cwd ("/nope") set in config.json failed: permission denied`,
+      { message: /working_dir/ },
+    ],
+    [startFailure, `${runc}exec: "nope": executable file not found in $PATH: unknown`, { message: /process\.command/ }],
+    [startFailure, 'unable to find user bob: no matching entries in passwd file', { message: /process\.user/ }],
+    [
+      startFailure,
+      `${runc}process_linux.go:545: container init caused: rootfs_linux.go:76: mounting "/a" to rootfs at "/etc" caused: mount through procfd: not a directory: unknown: Are you trying to mount a directory onto a file (or vice-versa)?`,
+      { message: /another path/ },
+    ],
+    [pullFailure, 'manifest unknown', { message: /correct the image/ }],
+    [pullFailure, 'unauthorized: authentication required', { message: /put a login/ }],
+    [pullFailure, 'no matching manifest for linux/amd64 in the manifest list entries', { message: /declare one/ }],
+  ] as const)
+    t.match(explain(refused(saying, 400)), { why: words }, saying);
+  t.end();
+});
+
+t.test('a registry that limits the rate of pulls is asked no sooner than it says', (t) => {
+  const pull = { kind: 'pull', reference: 'r', policy: 'always' } as const;
+  const pauses = (saying: string): number[] => {
+    let state = restartState();
+    return Array.from({ length: 4 }, () => {
+      state = settle(state, pull, pullFailure(refused(saying)), 0, { minMs: 1000, maxMs: 60_000 });
+      return state.attempt.phase === 'waiting' ? state.attempt.untilMs / 1000 : 0;
+    });
+  };
+  t.same(pauses('toomanyrequests: slow down'), [60, 120, 240, 480]);
+  t.same(pauses('toomanyrequests: retry-after: 143.27µs, allowed: 44000/minute'), [60, 120, 240, 480]);
+  t.same(pauses('429 Too Many Requests (Retry-After: 900)'), [900, 1800, 3600, 3600]);
+  t.same(pauses('toomanyrequests: retry-after: 9h'), [3600, 3600, 3600, 3600]);
+  t.same(pauses('dial tcp 1.2.3.4:443: connect: connection refused'), [1, 2, 4, 8], 'others as before');
   t.end();
 });
 
