@@ -44,6 +44,7 @@ import { createPresentContainers, type PresentContainers } from './reconcile/obs
 import { createReconciler, type Reconciler } from './reconcile/reconciler.ts';
 import { overDisk, withinDisk, type RestartState } from './reconcile/restart/restart-state.ts';
 import { SandboxPool, type Sandboxes } from './sandbox/sandboxes.ts';
+import { openDeclaredFiles } from './secrets/declared-files.ts';
 import { openSecretFiles } from './secrets/files.ts';
 import { neededSealed } from './secrets/needed.ts';
 import type { Values } from './secrets/values.ts';
@@ -208,6 +209,12 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     values: parts.values,
     log,
   });
+  const declaredFiles = await openDeclaredFiles({
+    stateDir: settings.STATE_DIR,
+    isEngineHere: isHere(settings.DOCKER_HOST),
+    values: parts.values,
+    log,
+  });
   const volumes = createVolumes({
     engine,
     owner,
@@ -229,6 +236,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     secretsDir: settings.SECRETS_DIR,
     values: parts.values,
     secretFiles,
+    declaredFiles,
     volumes,
     publishAddress: settings.PUBLISH_ADDRESS,
     capabilities: settings.CONTAINER_CAPABILITIES,
@@ -250,6 +258,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     engine,
     health,
     secretFiles,
+    declaredFiles,
     volumes,
     monitor,
     executor,

@@ -6,6 +6,7 @@ import type { Ask, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { StateRead } from '../runtime/domain.ts';
 import * as container from './container/decide.ts';
 import { find } from './container/find.ts';
+import * as file from './file/files.ts';
 import * as metadata from './container/metadata.ts';
 import * as policy from './container/policy.ts';
 import * as spec from './container/spec.ts';
@@ -118,6 +119,8 @@ function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn 
       return login.list(state, ask);
     case 'login.material':
       return login.material(state, ask);
+    case 'file.get':
+      return file.get(state, ask, context);
     case 'container.secrets':
       return uses.get(state, ask);
     case 'key.list':
@@ -145,9 +148,9 @@ function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepar
     case 'metadata.put':
       return metadata.put(state, ask, context);
     case 'spec.put':
-      return spec.put(state, ask, context);
+      return file.refusalOfMissing(state, ask) ?? spec.put(state, ask, context);
     case 'spec.create':
-      return spec.create(state, ask, context);
+      return file.refusalOfMissing(state, ask) ?? spec.create(state, ask, context);
     case 'policy.put':
       return policy.put(state, ask, context);
     case 'container.start':
@@ -214,6 +217,8 @@ function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepar
       return secret.put(state, ask, context);
     case 'secret.remove':
       return secret.remove(state, ask, context);
+    case 'file.put':
+      return file.put(state, ask, context);
     case 'login.put':
       return login.put(state, ask, context);
     case 'login.remove':

@@ -72,6 +72,7 @@ function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): v
     case 'secret':
     case 'secret_floor':
     case 'login':
+    case 'file':
     case 'key':
     case 'peer':
     case 'peer_tombstone':
@@ -115,7 +116,7 @@ function touchDeleted(key: string, marks: DirtyMarks): void {
   // A sync tells a host that it was removed, and its agent then stops its containers.
   if (kind === 'host' && isHostKey(first)) marks.markDirty(hostDirtyKey(first));
   if (isOfNetwork(kind) && isNetworkName(first)) marks.markDirty(networkDirtyKey(first));
-  else if (kind === 'peer' || kind === 'secret' || kind === 'login' || kind === 'key')
+  else if (kind === 'peer' || kind === 'secret' || kind === 'login' || kind === 'file' || kind === 'key')
     marks.markDirty(tenantDirtyKey(first));
 }
 
@@ -178,10 +179,11 @@ const idOf = (record: StateRecord): string => ('id' in record ? record.id : reco
 
 export const records: RecordFormat<StateRecord> = {
   isKey: (key) =>
-    /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key|secret|secret_floor|login|key|signing_key)\./.test(
+    /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key|secret|secret_floor|login|file|key|signing_key)\./.test(
       key,
     ),
   isNewKey: (key) => /^(?:secret|secret_floor|login|key|signing_key)\./.test(key),
+  isNewestKey: (key) => key.startsWith('file.'),
   isRecord: isWellFormed,
   keyOf: recordKey,
   /** The order of creation, so that a tenant's list keeps it. */

@@ -114,6 +114,7 @@ const isWellFormedRecord = either('kind', {
   secret: object({ tenant: text, name: text, version: number, sealed: text, updatedAtMs: number }),
   secret_floor: object({ tenant: text, version: number, updatedAtMs: number }),
   login: object({ tenant: text, registry: text, version: number, username: text, sealed: text, updatedAtMs: number }),
+  file: object({ tenant: text, sha256: text, content: text, bytes: number, updatedAtMs: number }),
   key: object({
     tenant: text,
     id: text,

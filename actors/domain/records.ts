@@ -3,6 +3,7 @@ import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/contain
 import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
 import type { PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
+import type { FileRecord } from '../../schemas/api/fields/files-part.ts';
 import type { LoginRecord, SecretFloorRecord, SecretRecord } from '../../schemas/api/secret.ts';
 import type { KeyRecord } from '../../schemas/api/keys/key.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
@@ -39,6 +40,7 @@ export type StateRecord =
   | SecretRecord
   | SecretFloorRecord
   | LoginRecord
+  | FileRecord
   | KeyRecord
   | SigningKeyRecord
   | HostRecord
@@ -58,6 +60,8 @@ export const recordKey = (record: StateRecord): string => {
       return keys.secretFloor(record.tenant);
     case 'login':
       return keys.login(record.tenant, record.registry);
+    case 'file':
+      return keys.file(record.tenant, record.sha256);
     case 'key':
       return keys.key(record.tenant, record.id);
     case 'signing_key':

@@ -24,6 +24,7 @@ import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
 import { TenantState, amountsOf, isStored, recordsOf, undamaged, type TenantView } from './tenant/state.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
+import type { FileRecord } from '../../schemas/api/fields/files-part.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
 import type { Alike, PreparationSeen, SecretOf } from './turn.ts';
 import { WaitingByTenant, type Waiting } from './tenant/turns.ts';
@@ -107,6 +108,8 @@ export interface PartitionView {
    * after a pull that was refused only now.
    */
   loginsToTry(): Waiting<LoginRecord>;
+  /** Those with contents of files that no container uses. */
+  tenantsWithUnusedFiles(): Iterable<TenantView>;
   /** Of the cluster, by id; null: the record is damaged. */
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null>;
   /** All that is stored, but for what is damaged. */
@@ -156,6 +159,7 @@ export class PartitionState implements PartitionView {
   readonly #damagedHosts = new Set<HostKey>();
   readonly #secretsToSettle = new WaitingByTenant<SecretOf>();
   readonly #loginsToTry = new WaitingByTenant<LoginRecord>();
+  readonly #unusedFiles = new Set<TenantState>();
   readonly #signingKeys = new Map<string, SigningKeyRecord | null>();
   /** This partition's share of the ledger. */
   readonly #accounted = new Map<HostKey, { -readonly [Of in keyof PlacedAmounts]: number } & { containers: number }>();
@@ -272,6 +276,9 @@ export class PartitionState implements PartitionView {
   loginsToTry(): Waiting<LoginRecord> {
     return this.#loginsToTry;
   }
+  tenantsWithUnusedFiles(): Iterable<TenantView> {
+    return this.#unusedFiles;
+  }
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null> {
     return this.#signingKeys;
   }
@@ -374,6 +381,9 @@ export class PartitionState implements PartitionView {
         this.#own(record.tenant).secrets.logins.set(record.registry, record);
         this.#loginsToTry.put(record.tenant, record.registry, record);
         return;
+      case 'file':
+        this.#putFile(record.tenant, record.sha256, record);
+        return;
       case 'key':
         this.#own(record.tenant).keys.set(record.id, record);
         return;
@@ -412,6 +422,7 @@ export class PartitionState implements PartitionView {
     if (kind === 'key' && isTenantId(first) && isKeyId(second)) this.#own(first).keys.delete(second);
     if (kind === 'secret' && isTenantId(first)) this.#deleteSecret(first, second, Number(third));
     if (kind === 'login' && isTenantId(first)) this.#deleteLogin(first, registryIn(second));
+    if (kind === 'file' && isTenantId(first)) this.#deleteFile(first, second);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
     if (kind === 'peer' && isTenantId(first) && isPeerId(second)) {
       this.vpn.deletePeer(this.#own(first).peers, first, second);
@@ -432,6 +443,7 @@ export class PartitionState implements PartitionView {
     if (kind === 'key' && isTenantId(first) && isKeyId(second)) this.#own(first).keys.set(second, null);
     if (kind === 'secret' && isTenantId(first)) this.#putSecret(first, second, Number(third), null);
     if (kind === 'login' && isTenantId(first)) this.#own(first).secrets.logins.set(registryIn(second), null);
+    if (kind === 'file' && isTenantId(first)) this.#putFile(first, second, null);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) {
       this.#own(first).damaged.add(second);
       this.#damaged.add(second);
@@ -470,6 +482,8 @@ export class PartitionState implements PartitionView {
   /** A container is put, changed or taken out. */
   #noteUses(tenant: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
     for (const name of tenant.secrets.note(before, after)) this.#noteSecret(tenant, name);
+    tenant.files.note(before, after);
+    this.#noteFiles(tenant);
     const login = after === undefined ? undefined : tenant.secrets.loginFor(after);
     if (login !== undefined) this.#loginsToTry.put(tenant.tenant, login.registry, login);
   }
@@ -478,6 +492,23 @@ export class PartitionState implements PartitionView {
     const isWaiting = this.#secretsToSettle.get(tenant, name) !== undefined;
     if (!secrets.isUnsettled(name)) this.#secretsToSettle.delete(tenant, name);
     else if (!isWaiting) this.#secretsToSettle.put(tenant, name, { tenant, name });
+  }
+
+  #putFile(id: TenantId, sha256: string, record: FileRecord | null): void {
+    const tenant = this.#own(id);
+    tenant.files.put(sha256, record);
+    this.#noteFiles(tenant);
+  }
+
+  #deleteFile(id: TenantId, sha256: string): void {
+    const tenant = this.#own(id);
+    tenant.files.delete(sha256);
+    this.#noteFiles(tenant);
+  }
+
+  #noteFiles(tenant: TenantState): void {
+    if (tenant.files.unused.size > 0) this.#unusedFiles.add(tenant);
+    else this.#unusedFiles.delete(tenant);
   }
 
   #deleteLogin(tenant: TenantId, registry: string): void {

@@ -118,6 +118,8 @@ export interface RecordFormat<R> {
   isKey(key: string): boolean;
   /** Of a record that digests count apart. */
   isNewKey(key: string): boolean;
+  /** Of a record that the last release does not know: its digests leave it out. */
+  isNewestKey(key: string): boolean;
   /** Whether a value that was decoded has the shape of a record. */
   isRecord(value: unknown): value is R;
   keyOf(record: R): string;

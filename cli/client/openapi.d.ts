@@ -1872,6 +1872,14 @@ export interface components {
         read_only?: boolean;
         ulimits?: components['schemas']['Labels'];
       };
+      files?: {
+        [key: string]: {
+          /** @description SHA-256 of the content, in hex. */
+          sha256: string;
+          bytes: number;
+          mode: number;
+        };
+      };
       health?: (components['schemas']['HealthCheck'] | components['schemas']['NoCheck']) | null;
       secrets?: components['schemas']['SecretUses'];
     };
@@ -1899,10 +1907,17 @@ export interface components {
         read_only?: boolean;
         ulimits?: components['schemas']['Labels'];
       };
+      files: {
+        [key: string]: {
+          content: string;
+          mode: number;
+        };
+      };
       policy: components['schemas']['Policy'];
       secrets: components['schemas']['ContainerSecrets'];
       labels: components['schemas']['Labels'];
       project: string | null;
+      aliases: string[];
       /** @enum {string} */
       desired: 'running' | 'stopped';
     };
@@ -1951,10 +1966,19 @@ export interface components {
           [key: string]: string;
         } | null;
       } | null;
+      files?: {
+        [key: string]: {
+          /** @description Text, up to 64 KiB. */
+          content: string;
+          /** @description File mode, decimal. Absent: 292 (0444). */
+          mode?: number;
+        };
+      } | null;
       policy?: components['schemas']['PolicyPut'] | null;
       secrets?: components['schemas']['ContainerSecretsPut'] | null;
       labels?: components['schemas']['LabelsPut'] | null;
       project?: string | null;
+      aliases?: string[] | null;
       desired?: ('running' | 'stopped') | null;
     };
     /** @description One of `command`, `http` and `tcp`. */
@@ -2326,6 +2350,7 @@ export interface components {
         | 'policy_changed'
         | 'labels_changed'
         | 'project_changed'
+        | 'aliases_changed'
         | 'secrets_changed'
         | 'secret_changed'
         | 'registry_changed'

@@ -45,7 +45,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Read it again, and decide whether your change still applies.',
   },
   too_large: {
-    when: 'The body is larger than its route allows (16 KiB for most, 512 KiB for a container), has more than 8,192 keys and items, or came in more than 4,096 pieces; `message` says which of the latter two.',
+    when: 'The body is larger than its route allows (16 KiB for most, 512 KiB for a container, 2 MiB for its document), has more than 8,192 keys and items, or came in more than 4,096 pieces; `message` says which of the latter two.',
     client: 'Send less, or send it in larger chunks.',
   },
   unsupported_media_type: {

@@ -2,16 +2,16 @@
  * The document of a container: read, written whole or by a merge patch, and tried without effect.
  */
 import { createHash } from 'node:crypto';
-import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { AskOwner, Outcome } from '../../lib/rpc/partition-client.ts';
 import { canonicalSpec } from '../../schemas/api/fields/container.ts';
 import { textOfPolicy } from '../../schemas/api/policy.ts';
-import type { Declaration } from '../../schemas/api/spec.ts';
+import type { Declaration, Spec } from '../../schemas/api/spec.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { succeeded, tenantOf, written, type CallOf, type HandlerOf, type Handlers, type Writer } from '../call.ts';
 import { failure, invalid } from '../http/respond.ts';
 import { mergePatch, validateSpec } from '../validation/spec.ts';
+import { createFiles, takenFrom, type Contents } from './files.ts';
 import { idempotencyKeyIn } from './idempotency.ts';
 
 export interface SpecRoutesOptions extends Writer {
@@ -27,19 +27,31 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 
 export function specRoutes(options: SpecRoutesOptions) {
   const { ask } = options;
+  const files = createFiles(options);
   type OfSpec = CallOf<'spec.get'> | CallOf<'spec.put'> | CallOf<'spec.patch'>;
   const read = (call: OfSpec): Promise<Outcome> => {
     const { id } = call.params;
     return ask('read', { type: 'spec.get', tenant: tenantOf(call), id, ...call.origin }, call.deadlineMs);
   };
 
-  const write = (call: CallOf<'spec.put'> | CallOf<'spec.patch'>, declaration: Declaration): Promise<Outcome> => {
+  const write = async (
+    call: CallOf<'spec.put'> | CallOf<'spec.patch'>,
+    given: Declaration,
+    known: Contents = new Map(),
+  ): Promise<Outcome> => {
+    const { declaration, contents } = takenFrom(given);
+    const all = new Map([...known, ...contents]);
     const target = { tenant: tenantOf(call), id: call.params.id, declaration };
-    return call.query.dry_run
-      ? ask('read', { type: 'spec.plan', ...target, ...call.origin }, call.deadlineMs)
-      : ask('write', { type: 'spec.put', ...target, ...written(options, call) }, call.deadlineMs);
+    if (call.query.dry_run) {
+      const plan = { type: 'spec.plan', ...target, ...call.origin } as const;
+      return files.shown(call, await ask('read', plan, call.deadlineMs), all);
+    }
+    const refused = await files.store(call, contents);
+    if (refused !== undefined) return refused;
+    const put = { type: 'spec.put', ...target, ...written(options, call) } as const;
+    return files.shown(call, await ask('write', put, call.deadlineMs), all);
   };
-  const get: HandlerOf<'spec.get'> = (call) => read(call);
+  const get: HandlerOf<'spec.get'> = async (call) => files.shown(call, await read(call));
 
   const put: HandlerOf<'spec.put'> = (call) => write(call, call.body);
 
@@ -47,9 +59,9 @@ export function specRoutes(options: SpecRoutesOptions) {
   const patch: HandlerOf<'spec.patch'> = async (call) => {
     const { when } = call.origin;
     for (let attempt = 0; attempt < limits.sealAttempts; attempt++) {
-      const before = await read(call);
+      const before = await files.shown(call, await read(call));
       if (!succeeded(before)) return before;
-      const { host_key: _, desired: __, ...document } = decodeAnswer('spec.get', before.body).data;
+      const { host_key: _, desired: __, ...document } = (JSON.parse(before.body) as { readonly data: Spec }).data;
       const checked = validateSpec(mergePatch(document, call.body));
       if (!checked.ok) return invalid(checked.faults);
       const etag = before.head?.etag;
@@ -63,13 +75,14 @@ export function specRoutes(options: SpecRoutesOptions) {
   const create: HandlerOf<'spec.create'> = async (call) => {
     const key = idempotencyKeyIn(call);
     if (typeof key === 'object') return key;
-    const { host_key, ...rest } = call.body;
-    const declaration = host_key === undefined ? rest : { ...rest, host_key };
+    const { declaration, contents } = takenFrom(call.body);
     const target = { tenant: tenantOf(call), id: options.newContainerId(), declaration };
     if (call.query.dry_run) {
       const plan = { type: 'spec.plan', ...target, isNew: true, ...call.origin } as const;
-      return ask('read', plan, call.deadlineMs);
+      return files.shown(call, await ask('read', plan, call.deadlineMs), contents);
     }
+    const refused = await files.store(call, contents);
+    if (refused !== undefined) return refused;
     const idempotency = key === undefined ? null : { key, bodyHash: hashOf(textOf(declaration)) };
     const write = { type: 'spec.create', ...target, idempotency, ...written(options, call) } as const;
     return ask('write', write, call.deadlineMs);

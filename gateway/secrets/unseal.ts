@@ -158,14 +158,37 @@ export class UnsealService {
 
   async #unseal(agent: Sender, ask: UnsealAsk): Promise<Answered> {
     const { clock } = this.#options;
+    if (ask.file !== undefined) return this.#file(agent, ask, ask.file);
     const outcome = await this.#options.ask('read', this.#questionOf(agent, ask), clock.monotonicMs() + unsealMs);
     if (!succeeded(outcome)) return this.#refusedByOwner(agent, ask, outcome);
     const { data: found } = decodeAnswer('secret.unseal', outcome.body);
     if (found === null) return ['no_login', { ok: true, box: null }];
     const plain = this.#open(ask, found);
     if (plain === undefined) return unavailable('the value does not open with the keys of this gateway');
+    return this.#sealed(ask, plain);
+  }
+
+  /** A file is no secret, but goes the way of one. */
+  async #file({ host, user }: Sender, ask: UnsealAsk, sha256: string): Promise<Answered> {
+    const { clock, newRequestId } = this.#options;
+    const { tenant, id: container } = ask;
+    const get: Question = {
+      type: 'file.get',
+      tenant,
+      hashes: [sha256],
+      host: { container, by: { host, user } },
+      rid: newRequestId(),
+    };
+    const outcome = await this.#options.ask('read', get, clock.monotonicMs() + unsealMs);
+    if (!succeeded(outcome)) return this.#refusedByOwner({ host, user }, ask, outcome);
+    const [value = ''] = decodeAnswer('file.get', outcome.body).data;
+    const content: UnsealedSecret = { value };
+    return this.#sealed(ask, Buffer.from(JSON.stringify(content)));
+  }
+
+  async #sealed({ key }: UnsealAsk, plain: Buffer): Promise<Answered> {
     try {
-      return ['sealed', { ok: true, box: await this.#seal(ask.key, plain) }];
+      return ['sealed', { ok: true, box: await this.#seal(key, plain) }];
     } catch {
       // The checksum in the text of a key is no part of its pattern.
       return refused('invalid', 'the key is none');
@@ -192,7 +215,7 @@ export class UnsealService {
   }
 
   /** Undefined: it does not open here. Another gateway may have its key. */
-  #open({ tenant, secret, registry }: UnsealAsk, { version, sealed, username }: Found): Buffer | undefined {
+  #open({ tenant, secret, registry = '' }: UnsealAsk, { version, sealed, username }: Found): Buffer | undefined {
     const place: SecretPlace =
       secret === undefined
         ? { of: 'login', tenant, registry: registryName(registry), version }

@@ -2,6 +2,7 @@
  * Bodies of secrets and registry logins, and of their uses in a container. No fault shows a value.
  * Pure.
  */
+import { faultOfPath } from '../../schemas/api/fields/file-path.ts';
 import { envKeyPattern } from '../../schemas/ids.ts';
 import {
   type ContainerSecrets,
@@ -101,18 +102,4 @@ const keysOf = (map: unknown): string[] =>
 function fieldOf(map: 'env' | 'files', key: string): string {
   const field = `${map}.${key}`;
   return field.length > limits.faultFieldChars ? `${field.slice(0, limits.faultFieldChars)}…` : field;
-}
-
-// eslint-disable-next-line no-control-regex -- what it refuses
-const control = /[\u0000-\u001f\u007f]/;
-const ofKernel = new Set(['proc', 'sys', 'dev']);
-
-function faultOfPath(path: string, all: readonly string[]): string | undefined {
-  if (!path.startsWith('/') || path.length > limits.secretPathChars || control.test(path) || loneSurrogate.test(path))
-    return `must be an absolute path of at most ${limits.secretPathChars} characters without control characters`;
-  const parts = path.slice(1).split('/');
-  if (parts.some((part) => part === '' || part === '.' || part === '..'))
-    return 'must name a file, without empty parts, "." and ".."';
-  if (ofKernel.has(parts[0] ?? '')) return 'must not be below /proc, /sys or /dev';
-  return all.some((other) => path.startsWith(`${other}/`)) ? 'is below another file' : undefined;
 }

@@ -7,13 +7,18 @@ import {
   fieldOf,
   metadataNames,
   metadataToStore,
+  notedNames,
   partNames,
   partsToStore,
   usualPullPolicy,
   usualTag,
   type ContainerSpec,
   type FieldName,
+  type Metadata,
+  type Noted,
+  type Parts,
 } from '../../schemas/api/fields/container.ts';
+import { crosses } from '../../schemas/api/fields/file-path.ts';
 import { imageNames, plainNames, type Declaration } from '../../schemas/api/spec.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { isHostKey } from '../../schemas/ids.ts';
@@ -30,11 +35,12 @@ const top = [
   'policy',
   'secrets',
   ...metadataNames,
+  ...notedNames,
   'desired',
 ];
 const known = new Set<string>(top);
 /** Parts of the document that later releases have. */
-const later = new Set(['aliases', 'files', 'volumes', 'network']);
+const later = new Set(['volumes', 'network']);
 
 /** Collects faults by their path in the document. */
 class Faults {
@@ -73,6 +79,17 @@ function imageIn(body: Values, faults: Faults): Values {
   return image;
 }
 
+/** A file that has the place of a secret or of a file system in memory. */
+function crossed({ files = {}, process = {} }: Partial<Parts>, ofSecrets: readonly string[], faults: Faults): void {
+  const inMemory = Object.keys(process.tmpfs ?? {});
+  for (const path of Object.keys(files)) {
+    if (crosses(path, ofSecrets)) faults.add(['files', path], 'is also a file of `secrets`, or above or below one');
+    // A file in such a file system is put there.
+    if (inMemory.some((other) => other === path || other.startsWith(`${path}/`)))
+      faults.add(['files', path], 'is also in `process.tmpfs`, or above a path of it');
+  }
+}
+
 export function validateSpec(body: unknown): Validated<Declaration> {
   if (!isValues(body)) return { ok: false, faults: { _: ['must be an object'] } };
   const faults = new Faults();
@@ -84,11 +101,14 @@ export function validateSpec(body: unknown): Validated<Declaration> {
   const ofImage = imageNames.map((name) => [name, take(image, name, ['image', name], faults)]);
   const others = ['name', ...plainNames] as const;
   const ofBody = others.map((name) => [name, take(body, name, [name], faults)]);
-  const besides = [...metadataNames, ...partNames].map((name) => [name, take(body, name, [name], faults)]);
+  const besides = Object.fromEntries(
+    [...metadataNames, ...notedNames, ...partNames].map((name) => [name, take(body, name, [name], faults)]),
+  ) as Partial<Metadata & Noted & Parts>;
   const policy = validatePolicy(body['policy'] ?? {});
   if (!policy.ok) faults.addAll('policy', policy.faults);
   const secrets = validateContainerSecrets(body['secrets'] ?? {});
   if (!secrets.ok) faults.addAll('secrets', secrets.faults);
+  if (secrets.ok) crossed(besides, Object.keys(secrets.value.files), faults);
   const desired = body['desired'] ?? undefined;
   if (desired !== undefined && desired !== 'running' && desired !== 'stopped')
     faults.add(['desired'], 'must be "running" or "stopped"');
@@ -98,7 +118,6 @@ export function validateSpec(body: unknown): Validated<Declaration> {
   if (Object.keys(faults.found).length > 0 || !policy.ok || !secrets.ok) return { ok: false, faults: faults.found };
 
   const given = Object.fromEntries([...ofImage, ...ofBody]) as unknown as ContainerSpec;
-  const kept = Object.fromEntries(besides) as object;
   const tagged = { tag: usualTag(given), digest: given.digest };
   return {
     ok: true,
@@ -108,8 +127,8 @@ export function validateSpec(body: unknown): Validated<Declaration> {
         ...tagged,
         host_key: (host ?? null) as ContainerSpec['host_key'],
         pull_policy: usualPullPolicy(tagged),
-        ...metadataToStore(kept),
-        ...partsToStore(kept),
+        ...metadataToStore(besides),
+        ...partsToStore(besides),
       },
       policy: policy.value,
       secrets: secrets.value,

@@ -24,7 +24,7 @@ export interface Needing {
   readonly id: ContainerId;
 }
 
-export type Needed = { readonly secret: SecretUse } | { readonly registry: string };
+export type Needed = { readonly secret: SecretUse } | { readonly registry: string } | { readonly file: string };
 
 export type Unsealed =
   /** Null: the tenant has no login for the registry. */

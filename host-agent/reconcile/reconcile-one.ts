@@ -14,6 +14,7 @@ import type { HealthChecks } from '../health/checks.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
+import type { DeclaredFiles } from '../secrets/declared-files.ts';
 import type { SecretFiles } from '../secrets/files.ts';
 import { limitsOf } from '../spec/create-body.ts';
 import type { Volumes } from '../volumes/volumes.ts';
@@ -41,6 +42,7 @@ export interface ReconcileOneParts extends Omit<StepParts, 'onBegun' | 'onEnded'
   readonly logs: LogCollector;
   readonly health: HealthChecks;
   readonly secretFiles: Pick<SecretFiles, 'keep'>;
+  readonly declaredFiles: Pick<DeclaredFiles, 'keep'>;
   readonly volumes: Pick<Volumes, 'remove'>;
   readonly reporter: Pick<Reporter, 'forget'>;
   readonly reports: Reports;
@@ -149,6 +151,11 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
     if (policy === 'never' || (policy === 'on_failure' && step.kind === 'stop')) await restartStore.sync();
   };
 
+  const keepFiles = async (id: ContainerId, specs: readonly string[]): Promise<void> => {
+    await parts.secretFiles.keep(id, specs);
+    await parts.declaredFiles.keep(id, specs);
+  };
+
   return async (id, watchedSinceMs) => {
     const listed = await observe(engine, id, workload.wanted(id).want === 'stopped');
     const limited = withLimits(listed, workload.wanted(id), parts.cpuMillis());
@@ -162,12 +169,12 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
     const wanted = workload.wanted(id);
     if (found.length === 0 && !workload.knows(id)) {
       forget(id);
-      await parts.secretFiles.keep(id, []);
+      await keepFiles(id, []);
       return;
     }
     // Before its owner hears that it is gone, and forgets it.
     if (wanted.want === 'removed' && found.length === 0) await parts.volumes.remove(id);
-    if (wanted.want !== 'ignored') await parts.secretFiles.keep(id, specsOf(wanted, found));
+    if (wanted.want !== 'ignored') await keepFiles(id, specsOf(wanted, found));
     const watch = { nowMs: steadyMs(), watchedSinceMs, backoff };
     const before = { restart: restartStore.of(id), preparation: preparations.get(id) ?? blank };
     const { restart, roles } = lookAtVersions(before, wanted, found, { ...watch, verifyMs: updateVerifyMs });

@@ -7,6 +7,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Lease } from '../link/lease.ts';
 import type { EngineMonitor, EngineStatus } from '../docker/engine-monitor.ts';
 import { isListFailure, isOutage } from '../docker/errors.ts';
+import type { DeclaredFiles } from '../secrets/declared-files.ts';
 import type { SecretFiles } from '../secrets/files.ts';
 import type { Workload } from '../desired/workload.ts';
 import { createCauses } from './causes.ts';
@@ -46,6 +47,7 @@ interface ReconcilerParts extends Omit<ReconcileOneParts, OfReconciler>, Pick<Re
   readonly monitor: Pick<EngineMonitor, 'status' | 'suspect'>;
   readonly present: PresentContainers;
   readonly secretFiles: Pick<SecretFiles, 'keep' | 'ids'>;
+  readonly declaredFiles: Pick<DeclaredFiles, 'keep' | 'ids'>;
 }
 
 export function createReconciler(parts: ReconcilerParts): Reconciler {
@@ -70,6 +72,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       ...(present.all()?.keys() ?? []),
       ...restartStore.ids(),
       ...parts.secretFiles.ids(),
+      ...parts.declaredFiles.ids(),
     ]);
 
   const onOutage = (id: ContainerId): void => {

@@ -3,6 +3,7 @@
  * for one use and kept nowhere but in that use (ADR 38).
  */
 import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { SecretUse } from '../../schemas/api/secret.ts';
@@ -27,6 +28,9 @@ export type EnvValues = { readonly kind: 'env'; readonly env: Readonly<Record<st
 
 export type Value = { readonly kind: 'value'; readonly bytes: Buffer } | Missing;
 
+export type Content =
+  { readonly kind: 'value'; readonly bytes: Buffer } | { readonly kind: 'missing'; readonly why: string };
+
 export type Login =
   | { readonly kind: 'login'; readonly login: UnsealedLogin; /** The newest there is. */ readonly isCurrent: boolean }
   /** The tenant has none for this registry. */
@@ -37,6 +41,8 @@ export type Login =
 export interface Values {
   /** Never rejects. */
   secret(who: Needing, use: SecretUse): Promise<Value>;
+  /** The content of a file of its document, by its hash. It is kept nowhere. Never rejects. */
+  file(who: Needing, sha256: string): Promise<Content>;
   /** The values of a container's environment. Never rejects. */
   env(container: DesiredContainer): Promise<EnvValues>;
   /**
@@ -128,6 +134,15 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
   return {
     secret,
     login,
+    file: async ({ tenant, id }, sha256) => {
+      const answer = await unseal({ tenant, id }, { file: sha256 });
+      if (answer.kind !== 'box') return { kind: 'missing', why: answer.message };
+      const given = answer.box === null ? undefined : opened(answer.box, decodeSecret);
+      const bytes = given === undefined ? undefined : Buffer.from(given.value, 'base64');
+      return bytes !== undefined && createHash('sha256').update(bytes).digest('hex') === sha256
+        ? { kind: 'value', bytes }
+        : { kind: 'missing', why: 'what the control plane sent is not its content' };
+    },
     env: async (container) => {
       const uses = Object.entries(container.secrets?.env ?? {});
       const asked = uses.map(async ([key, use]) => ({ key, use, value: await secret(container, use) }));

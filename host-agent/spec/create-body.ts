@@ -13,7 +13,7 @@ import { labels, networkName, ownerLabels, type Owner } from '../docker/ownershi
 
 /** The engine refuses less than a hundredth of a CPU. */
 const engineCpuMillisMin = 10;
-const { process: processField } = containerFields;
+const { process: processField, files: filesField } = containerFields;
 
 /**
  * A hash of what a running container cannot change: when it differs, the agent makes the container
@@ -22,7 +22,7 @@ const { process: processField } = containerFields;
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
-  const { secrets = noSecrets, process: part } = container;
+  const { secrets = noSecrets, process: part, files } = container;
   const healthcheck = policyCheckOf(container);
   return `1-${hash([
     [registry, repository, tag, digest, cpu_millis, mem_bytes],
@@ -35,6 +35,7 @@ export function specHash(container: DesiredContainer): string {
     // Names and versions: another value is another version.
     ...(usesIn(secrets).length === 0 ? [] : [orderedUses(secrets)]),
     ...(part === undefined ? [] : [processField.canonical(part)]),
+    ...(files === undefined ? [] : [['files', filesField.canonical(files)]]),
   ]).slice(0, 32)}`;
 }
 

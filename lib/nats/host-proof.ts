@@ -10,8 +10,13 @@ import { quickPair } from './quick-pair.ts';
 
 /** The signed text: each field on a line of its own, after the name of this form. */
 export function unsealText({ host, user }: Sender, ask: UnsealAsk, atMs: number): Buffer {
-  const { tenant, id, key, secret, registry } = ask;
-  const what = secret === undefined ? ['login', registry] : ['secret', secret.name, secret.version];
+  const { tenant, id, key, secret, registry, file } = ask;
+  const what =
+    secret !== undefined
+      ? ['secret', secret.name, secret.version]
+      : file !== undefined
+        ? ['file', file]
+        : ['login', registry];
   return Buffer.from(['longshore-unseal-1', host, user, tenant, id, key, ...what, atMs, ''].join('\n'));
 }
 

@@ -438,6 +438,8 @@ export interface Preparation {
   readonly since: number;
   /** Its start. One from before a restore may have become a placement that is forgotten. */
   readonly atMs: number;
+  /** Its tenant has asked for this host. Absent: the platform chose it. */
+  readonly chosenBy?: 'tenant';
   /** The copy is there, but the container could not move at once. */
   readonly isReady?: true;
   /** Present: it was given up, for this reason; null: the container stays where it is. */

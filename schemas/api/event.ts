@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Author, authorSeenBy } from './audit/line.ts';
 import { ContainerStatus, Reason } from './container.ts';
-import { metadataNames, optionalOf, type MetadataName } from './fields/container.ts';
+import { metadataNames, notedNames, optionalOf, type MetadataName, type NotedName } from './fields/container.ts';
 import { ContainerId, HostKey, type TenantId } from '../ids.ts';
 import { nullable } from './nullable.ts';
 
@@ -18,6 +18,7 @@ export const eventTypes = [
   'policy_changed',
   'labels_changed',
   'project_changed',
+  'aliases_changed',
   'secrets_changed',
   'secret_changed',
   'registry_changed',
@@ -30,9 +31,9 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
-/** The event of a change of metadata, which makes no generation. */
-export const metadataEvent = (name: MetadataName) => `${name}_changed` as const satisfies EventType;
-const metadataEvents: readonly string[] = metadataNames.map(metadataEvent);
+/** The event of a change of metadata, or of a part that no host knows: it makes no generation. */
+export const metadataEvent = (name: MetadataName | NotedName) => `${name}_changed` as const satisfies EventType;
+const metadataEvents: readonly string[] = [...metadataNames, ...notedNames].map(metadataEvent);
 export const isMetadataEvent = (type: string): type is ReturnType<typeof metadataEvent> =>
   metadataEvents.includes(type);
 

@@ -7,11 +7,13 @@ import { HostKey } from '../ids.ts';
 import {
   containerFields,
   metadataNames,
+  notedNames,
   partNames,
   schemasOf,
   shownOf,
   type ContainerSpec,
 } from './fields/container.ts';
+import { Files } from './fields/files-part.ts';
 import { nullable } from './nullable.ts';
 import { PolicyBody, PolicyView, type Policy } from './policy.ts';
 import { ContainerSecrets, ContainerSecretsBody } from './secret.ts';
@@ -25,20 +27,24 @@ const Desired = Type.Enum(['running', 'stopped']);
 const given = <F extends keyof typeof containerFields>(names: readonly F[]) =>
   schemasOf(names, ({ given: schema }) => Type.Optional(nullable(schema)));
 
+const shownFields = {
+  ...shownOf(['name']),
+  image: Type.Object(shownOf(imageNames), { additionalProperties: false }),
+  ...shownOf(['host_key', ...plainNames]),
+  ...shownOf(partNames),
+  policy: PolicyView,
+  secrets: ContainerSecrets,
+  ...shownOf(metadataNames),
+  ...shownOf(notedNames),
+  desired: Desired,
+};
+
+/** As owners answer it: of files, the hash of their contents (ADR 49). */
+export const StoredSpec = Type.Object(shownFields);
+export type StoredSpec = Static<typeof StoredSpec>;
+
 /** `GET /api/v2/containers/:id/spec` */
-export const Spec = Type.Object(
-  {
-    ...shownOf(['name']),
-    image: Type.Object(shownOf(imageNames), { additionalProperties: false }),
-    ...shownOf(['host_key', ...plainNames]),
-    ...shownOf(partNames),
-    policy: PolicyView,
-    secrets: ContainerSecrets,
-    ...shownOf(metadataNames),
-    desired: Desired,
-  },
-  { additionalProperties: false },
-);
+export const Spec = Type.Object({ ...shownFields, files: Files }, { additionalProperties: false });
 export type Spec = Static<typeof Spec>;
 
 /**
@@ -55,6 +61,7 @@ export const SpecBody = Type.Object(
     policy: Type.Optional(nullable(PolicyBody)),
     secrets: Type.Optional(nullable(ContainerSecretsBody)),
     ...given(metadataNames),
+    ...given(notedNames),
     desired: Type.Optional(nullable(Desired)),
   },
   { additionalProperties: false },

@@ -14,6 +14,16 @@ export const api = {
   /** Of a process: open files and processes; and bytes of what it maps, locks or writes. */
   ulimitCountMax: 1024 * 1024,
   ulimitBytesMax: 2 ** 40,
+  /** Files of a container (docs/api, `files`): how many, bytes of one, and of all. */
+  files: 64,
+  fileBytes: 64 * KiB,
+  filesBytes: 1 * MiB,
+  /** Bytes of the distinct contents of all files of a tenant. */
+  filesOfTenantBytes: 32 * MiB,
+  /** A document with its files, whose text grows as JSON. */
+  documentBytes: 2 * MiB,
+  /** Further names of a container (docs/api, `aliases`). */
+  aliases: 16,
   ports: 50,
   labels: 64,
   labelValueBytes: 256,

@@ -28,6 +28,7 @@ export const buckets = {
       'tenant.<tenant>': 'settings of a tenant: regions, caps, revocations',
       'container.<tenant>.<id>': 'a container, or the tombstone of one',
       'secret.<tenant>.<name>.<version>': 'a value of a secret, sealed',
+      'file.<tenant>.<sha256>': 'the content of files of containers',
       'login.<tenant>.<registry>': 'a login at a registry, its password sealed; the registry in base64url',
       'key.<tenant>.<id>': 'a key of a tenant’s programs: what its token says, without the token',
       'signing_key.<id>': 'in one partition: a private key that signs the cluster’s own tokens, sealed',
@@ -85,6 +86,7 @@ export const keys = {
   tenant: (tenant: TenantId) => `tenant.${tenant}`,
   container: (tenant: TenantId, id: ContainerId) => `container.${tenant}.${id}`,
   secret: (tenant: TenantId, name: string, version: number) => `secret.${tenant}.${name}.${version}`,
+  file: (tenant: TenantId, sha256: string) => `file.${tenant}.${sha256}`,
   /** A registry has dots and colons, which a key of a bucket may not have in a part. */
   login: (tenant: TenantId, registry: string) => `login.${tenant}.${Buffer.from(registry).toString('base64url')}`,
   key: (tenant: TenantId, id: KeyId) => `key.${tenant}.${id}`,

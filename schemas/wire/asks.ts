@@ -77,7 +77,7 @@ import {
 import { Note, type Cause } from './audit.ts';
 import { protocolVersion } from './version.ts';
 import type { Sealed } from '../records/sealed.ts';
-import { Spec, SpecPlan } from '../api/spec.ts';
+import { StoredSpec, SpecPlan } from '../api/spec.ts';
 import { ContainerSecrets, type LoginView, type SecretView } from '../api/secret.ts';
 
 const text = Type.String();
@@ -169,7 +169,7 @@ const reads = {
     keyPageOf(Type.Object({ id: id<ContainerId>(), ...MetadataShape.properties })),
   ),
   'policy.get': ask(ofContainer, forwarded<typeof PolicyView>()),
-  'spec.get': ask(ofContainer, dataOf(Spec)),
+  'spec.get': ask(ofContainer, dataOf(StoredSpec)),
   /** What `spec.create` (`isNew`) or `spec.put` would do. */
   'spec.plan': ask(
     {
@@ -177,7 +177,7 @@ const reads = {
       declaration: DeclarationShape,
       isNew: Type.Optional(Type.Literal(true)),
     },
-    Type.Object({ data: Spec, plan: SpecPlan }),
+    Type.Object({ data: StoredSpec, plan: SpecPlan }),
   ),
   'container.status': ask(ofContainer, dataOf(StatusSeen)),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
@@ -274,6 +274,20 @@ const reads = {
     },
     dataOf(nullable(Type.Object({ version: number, sealed, username: Type.Optional(text) }))),
   ),
+  /**
+   * Contents of files, in base64, in the order of their hashes. `host`: an agent asks by a gateway
+   * (unseal.ts), for this container; `forbidden`, also if the container does not have the file.
+   */
+  'file.get': ask(
+    {
+      ...ofTenant,
+      hashes: Type.Array(text),
+      host: Type.Optional(
+        Type.Object({ container: id<ContainerId>(), by: Type.Object({ host: id<HostKey>(), user: text }) }),
+      ),
+    },
+    dataOf(Type.Array(text)),
+  ),
 };
 
 const writes = {
@@ -298,7 +312,7 @@ const writes = {
     dataOf(MetadataShape),
   ),
   'policy.put': ask({ ...ofContainer, policy: Policy }, forwarded<typeof PolicyView>()),
-  'spec.put': ask({ ...ofContainer, declaration: DeclarationShape }, forwarded<typeof Spec>()),
+  'spec.put': ask({ ...ofContainer, declaration: DeclarationShape }, dataOf(StoredSpec)),
   /** `container.create` with a document. */
   'spec.create': ask(
     {
@@ -408,6 +422,11 @@ const writes = {
     forwarded<typeof SecretView>(),
   ),
   'secret.remove': ask({ ...ofTenant, name: text }, forwarded<Nothing>()),
+  /** Contents of files, in base64, before the document that names them by their hashes. */
+  'file.put': ask(
+    { ...ofTenant, files: Type.Array(Type.Object({ sha256: text, content: text, bytes: number })) },
+    forwarded<Nothing>(),
+  ),
   /** As `secret.put`. */
   'login.put': ask(
     { ...ofTenant, registry: text, version: number, username: text, sealed },
@@ -464,6 +483,8 @@ export const isWriteType = (type: AskType): type is keyof typeof writes => Objec
  */
 const newAsks: Partial<Readonly<Record<AskType, number>>> = {
   'container.overview': 3,
+  'file.get': 3,
+  'file.put': 3,
   'host.renew': 3,
   'metadata.get': 3,
   'metadata.list': 3,

@@ -7,8 +7,9 @@
  * the agent signs the ask with its enrolled NATS user key, and sends the JWT by which the account
  * HOSTS gave that key to this host (lib/nats/host-proof.ts).
  */
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TNever, type TOptional } from 'typebox';
 import { registryPattern } from '../api/fields/container.ts';
+import { FileHash } from '../api/fields/files-part.ts';
 import { nullable } from '../api/nullable.ts';
 import { SecretUse } from '../api/secret.ts';
 import { ContainerId, TenantId } from '../ids.ts';
@@ -42,13 +43,19 @@ const askFields = {
   /** Agents of the release before send none, and get nothing from a gateway of this release. */
   proof: Type.Optional(HostProof),
 };
+const without = <F extends 'secret' | 'registry' | 'file'>(...names: readonly F[]) =>
+  Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Never())])) as {
+    readonly [N in F]: TOptional<TNever>;
+  };
 export const UnsealAsk = Type.Union([
-  Type.Object({ ...askFields, secret: SecretUse, registry: Type.Optional(Type.Never()) }),
+  Type.Object({ ...askFields, ...without('registry', 'file'), secret: SecretUse }),
   Type.Object({
     ...askFields,
+    ...without('secret', 'file'),
     registry: Type.String({ pattern: registryPattern, maxLength: limits.imageNameChars }),
-    secret: Type.Optional(Type.Never()),
   }),
+  /** A file of its document; the content of its box is that of a secret. */
+  Type.Object({ ...askFields, ...without('secret', 'registry'), file: FileHash }),
 ]);
 export type UnsealAsk = Static<typeof UnsealAsk>;
 

@@ -3,7 +3,7 @@ import type { ContainerRecord, Version } from '../../../schemas/api/container.ts
 import { hasLabel } from '../../../schemas/api/fields/container.ts';
 import { noSecrets } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
-import type { ContainerId, Region, TenantId } from '../../../schemas/ids.ts';
+import type { ContainerId, HostKey, Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { ContainerTrace } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -45,7 +45,7 @@ import { containerJson, containerStatusView, containerView, shownStatus, unobser
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-const unknownHost: FieldErrors = { host_key: ['is not a host in an allocated region'] };
+export const unknownHost: FieldErrors = { host_key: ['is not a host in an allocated region'] };
 
 const reply = (code: 'ok' | 'created' | 'accepted', record: ContainerRecord, context: TurnContext): Reply => ({
   code,
@@ -135,19 +135,12 @@ export function create(state: PartitionView, ask: Creation, context: TurnContext
 
   const faults: FieldErrors = {};
   if (tenant.names.has(ask.spec.name)) faults['name'] = ['has already been taken'];
-  const pinned = ask.spec.host_key === null ? undefined : context.fleet.host(ask.spec.host_key);
-  const known =
-    pinned !== undefined &&
-    pinned.standing !== 'removed' &&
-    pinned.standing !== 'fenced' &&
-    tenant.record.regions.includes(pinned.region);
-  if (ask.spec.host_key !== null && !known) {
-    // No process has heard of this host yet, which does not prove that there is none.
-    if (context.fleet.standing(ask.spec.host_key) === 'unheard') return refuse('unavailable');
-    Object.assign(faults, unknownHost);
-  }
+  const asked = ask.spec.host_key === null ? undefined : hostFor(tenant, ask.spec.host_key, context);
+  if (asked === 'unheard') return refuse('unavailable');
+  if (asked === 'unknown') Object.assign(faults, unknownHost);
+  const pinned = typeof asked === 'object' ? asked : undefined;
   // An unknown host has no known region: then only the host is named as the fault.
-  if (ask.spec.host_key === null || known) {
+  if (asked !== 'unknown') {
     const regions = pinned === undefined ? tenant.record.regions : [pinned.region];
     if (!mayPullInSome(tenant, regions, ask.spec)) Object.assign(faults, registryRefusal);
   }
@@ -172,9 +165,27 @@ export function create(state: PartitionView, ask: Creation, context: TurnContext
   }
 }
 
+/**
+ * The host that a tenant names. `unheard`: no process has heard of it yet, which does not prove
+ * that there is none.
+ */
+export function hostFor(
+  { record }: TenantView,
+  key: HostKey,
+  { fleet }: TurnContext,
+): FleetHost | 'unknown' | 'unheard' {
+  const host = fleet.host(key);
+  const isKnown = host !== undefined && host.standing !== 'removed' && host.standing !== 'fenced';
+  if (isKnown && record.regions.includes(host.region)) return host;
+  return fleet.standing(key) === 'unheard' ? 'unheard' : 'unknown';
+}
+
 /** A tenant without regions hears of that, not of registries. */
-const mayPullInSome = ({ record }: TenantView, regions: readonly Region[], spec: ContainerRecord['spec']): boolean =>
-  regions.length === 0 || regionsThatMayPull(record, regions, spec).length > 0;
+export const mayPullInSome = (
+  { record }: TenantView,
+  regions: readonly Region[],
+  spec: ContainerRecord['spec'],
+): boolean => regions.length === 0 || regionsThatMayPull(record, regions, spec).length > 0;
 
 function earlierCreate(
   tenant: TenantView,
@@ -311,6 +322,8 @@ export function operate(state: PartitionView, ask: Of<'container.operate'>, cont
   const { pull_policy, secret_refs, config_files } = ask.fields;
   const taken = config_files?.find(({ path }) => Object.hasOwn(record.secrets?.files ?? {}, path));
   if (taken !== undefined) return invalid({ config_files: [`${taken.path} is the file of a secret of the tenant`] });
+  const declared = config_files?.find(({ path }) => record.spec.files?.[path] !== undefined);
+  if (declared !== undefined) return invalid({ config_files: [`${declared.path} is a file of the tenant's document`] });
   const version: Version = {
     ...versionOf(record),
     spec: { ...record.spec, pull_policy: pull_policy ?? record.spec.pull_policy },

@@ -10,9 +10,12 @@ import {
   hasLabel,
   metadataNames,
   metadataOf,
+  notedNames,
+  storedValue,
   withKept,
   type ContainerSpec,
   type Metadata,
+  type Noted,
 } from '../../../schemas/api/fields/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -70,11 +73,14 @@ export const changesOf = ({ record, events }: WithMetadata): Changes => ({
 });
 
 /** @param fields that get these values; the others stay */
-export function withMetadata(record: ContainerRecord, fields: Partial<Metadata>, context: TurnContext): WithMetadata {
+export function withMetadata(
+  record: ContainerRecord,
+  fields: Partial<Metadata & Noted>,
+  context: TurnContext,
+): WithMetadata {
   const spec = withKept(record.spec, fields);
-  const [before, after] = [metadataOf(record.spec), metadataOf(spec)];
-  const changed = metadataNames.filter(
-    (name) => canonicalText(name, before[name]) !== canonicalText(name, after[name]),
+  const changed = [...metadataNames, ...notedNames].filter(
+    (name) => canonicalText(name, storedValue(record.spec, name)) !== canonicalText(name, storedValue(spec, name)),
   );
   if (changed.length === 0) return { record, events: [] };
   const next = { ...record, spec, ...updateWith(record, fields), updatedAtMs: context.nowMs };

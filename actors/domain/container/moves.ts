@@ -12,10 +12,19 @@ import type { ContainerRecord, Leaving, Observation, Preparation, Reason } from 
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { ReportItem } from '../../../schemas/wire/host.ts';
-import { excessInRegion } from '../tenant/quota.ts';
+import { fits } from '../placement.ts';
+import { excessInRegion, refuseExcess } from '../tenant/quota.ts';
 import { regionsThatMayPull } from '../tenant/registries.ts';
-import { quotaAmountsOf, type TenantView } from '../tenant/state.ts';
-import { noChanges, type Changes, type FleetHost, type PreparationSeen, type TurnContext } from '../turn.ts';
+import { amountsOf, quotaAmountsOf, type TenantView } from '../tenant/state.ts';
+import {
+  noChanges,
+  refuse,
+  type Changes,
+  type FleetHost,
+  type PreparationSeen,
+  type Turn,
+  type TurnContext,
+} from '../turn.ts';
 import { isRunningOnce } from './runs.ts';
 import { changed, eventOf, findHost, nextSince, placeOn, rejectionsWith, unplace } from './transitions.ts';
 import { isUpdating, rolledBack } from './updates.ts';
@@ -90,8 +99,16 @@ export function leaveStopped(record: ContainerRecord, tenant: TenantView, contex
   return toldAll(record, changed(next, [eventOf('unplaced', next, context)]));
 }
 
-function prepare(record: ContainerRecord, { key: host, region }: FleetHost, context: TurnContext): Changes {
-  const preparing: Preparation = { host, region, since: nextSince(record), atMs: context.nowMs };
+function prepare(
+  record: ContainerRecord,
+  { key: host, region }: FleetHost,
+  context: TurnContext,
+  chosenBy?: 'tenant',
+): Changes {
+  const preparing: Preparation = {
+    ...{ host, region, since: nextSince(record), atMs: context.nowMs },
+    ...(chosenBy === undefined ? {} : { chosenBy }),
+  };
   // Its copy there is this host's to judge, as every copy is (strangers.ts).
   const history = [...record.history.filter((key) => key !== host), host].slice(-limits.placementHistory);
   return toldAll(record, changed({ ...record, preparing, history }, []));
@@ -115,15 +132,69 @@ export function moveUpdate(
   return moved?.kind === 'container' ? { record: moved, changes } : undefined;
 }
 
+/** The host that its tenant last asked for, or where it is. */
+export function declaredHostOf(record: ContainerRecord): HostKey | undefined {
+  const preparing = preparationOf(record);
+  if (preparing?.chosenBy === 'tenant') return preparing.host;
+  return record.placement.phase === 'placed' ? record.placement.host : undefined;
+}
+
+/** Why it can't move to this host, which its tenant may use; undefined: it can. */
+export function refusalToMove(
+  record: ContainerRecord,
+  host: FleetHost,
+  tenant: TenantView,
+  context: TurnContext,
+): Turn | undefined {
+  const amounts = quotaAmountsOf(record);
+  const { placement } = record;
+  const over =
+    placement.phase === 'placed' && placement.region === host.region
+      ? undefined
+      : excessInRegion(tenant, host.region, amounts);
+  if (over !== undefined) return refuseExcess(over);
+  const need = { id: record.id, ...amountsOf(record), diskBytes: amounts.disk_bytes };
+  if (!fits(host, need))
+    return refuse('conflict', 'this host is not up, takes no more containers, or has no room for it: choose another');
+  if (placement.phase === 'unplaced') return undefined;
+  if (preparationOf(record) !== undefined || leavingOf(record) !== undefined)
+    return refuse('conflict', 'it is moving to another host already: wait until it is there');
+  if (isRunningOnce(record)) return refuse('conflict', 'it runs once, and would run a second time on another host');
+  const from = context.fleet.standing(placement.host);
+  return from === 'silent' || from === 'fenced' || from === 'unheard'
+    ? refuse('conflict', 'its host does not answer, so it may still run there: wait until the host is back, or is lost')
+    : undefined;
+}
+
+/** Its tenant asks for this host, and `refusalToMove` has nothing against it. */
+export function moveTo(record: ContainerRecord, host: FleetHost, context: TurnContext): Changes {
+  const { placement, observed } = record;
+  const standing = placement.phase === 'placed' ? context.fleet.standing(placement.host) : 'lost';
+  if (standing === 'lost' || standing === 'removed') {
+    const placed = placeOn(record, host, 'tenant', context);
+    const next = record.desired === 'running' ? placed : { ...placed, observed };
+    return toldAll(record, changed(next, [eventOf('placed', next, context)]));
+  }
+  const isUp = observed.status === 'running' || observed.status === 'starting';
+  return isUp && record.desired === 'running'
+    ? prepare(record, host, context, 'tenant')
+    : leave(record, host, context, 'tenant');
+}
+
 /**
  * Places it on another host, which starts it when the present one, which lives, has stopped it.
  */
-export function leave(record: ContainerRecord, host: FleetHost, context: TurnContext): Changes {
+export function leave(
+  record: ContainerRecord,
+  host: FleetHost,
+  context: TurnContext,
+  chosenBy: 'tenant' | 'platform' = 'platform',
+): Changes {
   const { placement } = record;
   if (placement.phase !== 'placed') return noChanges;
   const before = leavingOf(record);
   const leaving = before ?? { host: placement.host, since: placement.since, atMs: context.nowMs };
-  const placed = placeOn(record, host, 'platform', context);
+  const placed = placeOn(record, host, chosenBy, context);
   const observed = record.desired === 'stopped' ? record.observed : whileStopping(record, placed.observed);
   const next = { ...placed, observed, leaving };
   return toldAll(record, changed(next, [eventOf('placed', next, context)]));
@@ -154,7 +225,8 @@ export function keepMoving(
   const from = context.fleet.host(record.placement.host);
   // A process that has just started does not know the hosts yet.
   if (from === undefined || context.fleet.standing(preparing.host) === 'unheard') return noChanges;
-  if (!from.draining && !isUpdating(record)) return giveUp(record, null, context);
+  const isAsked = from.draining || preparing.chosenBy === 'tenant';
+  if (!isAsked && !isUpdating(record)) return giveUp(record, null, context);
   if (preparing.isReady === true) return moveToReady(record, preparing, tenant, context);
   if (hostToTake(record, preparing, tenant, context) === undefined) return giveUp(record, 'no_host', context);
   // An owner that has just loaded it does not know how far the other host is.
@@ -202,7 +274,7 @@ function moveToReady(
   context: TurnContext,
 ): Changes {
   const host = hostToTake(record, preparing, tenant, context);
-  return host === undefined ? giveUp(record, 'no_host', context) : leave(record, host, context);
+  return host === undefined ? giveUp(record, 'no_host', context) : leave(record, host, context, preparing.chosenBy);
 }
 
 /** It stays where it is for now; the host that prepared it is not asked again soon. */

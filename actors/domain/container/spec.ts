@@ -3,18 +3,20 @@ import type { ContainerRecord, Version } from '../../../schemas/api/container.ts
 import {
   changeable,
   metadataOf,
+  notedNames,
   partNames,
   storedValue,
   usualPullPolicy,
   withKept,
   type ContainerSpec,
+  type Noted,
   type Parts,
 } from '../../../schemas/api/fields/container.ts';
 import { isDefaultPolicy, policyOf, policyShown, textOfPolicy } from '../../../schemas/api/policy.ts';
 import { noSecrets, usesIn } from '../../../schemas/api/secret.ts';
-import { imageNames, plainNames, type Declaration, type Spec, type SpecPlan } from '../../../schemas/api/spec.ts';
+import { imageNames, plainNames, type Declaration, type SpecPlan, type StoredSpec } from '../../../schemas/api/spec.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
-import type { OperationId } from '../../../schemas/ids.ts';
+import type { HostKey, OperationId } from '../../../schemas/ids.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { usesFor, usesShown } from '../secret/uses.ts';
 import type { PartitionView } from '../state.ts';
@@ -32,8 +34,20 @@ import {
   type Turn,
   type TurnContext,
 } from '../turn.ts';
-import { change, create as createContainer, find, placedToRun, refusalToStart, doorbellOnly } from './decide.ts';
+import { registryRefusal } from '../tenant/registries.ts';
+import {
+  change,
+  create as createContainer,
+  doorbellOnly,
+  find,
+  hostFor,
+  mayPullInSome,
+  placedToRun,
+  refusalToStart,
+  unknownHost,
+} from './decide.ts';
 import { changesOf, withMetadata } from './metadata.ts';
+import { declaredHostOf, moveTo, refusalToMove } from './moves.ts';
 import { policyUnder } from './policy.ts';
 import { changed, eventOf, want, withNext } from './transitions.ts';
 import { isSameVersion, versionOf } from './updates.ts';
@@ -46,17 +60,21 @@ const pick = <F extends keyof ContainerSpec>(spec: ContainerSpec, names: readonl
 const partsOf = (spec: ContainerSpec): Parts =>
   Object.fromEntries(partNames.map((name) => [name, storedValue(spec, name)])) as unknown as Parts;
 
-export function specOf(record: ContainerRecord): Spec {
-  const { spec, placement, desired } = record;
+const notedOf = (spec: ContainerSpec): Noted =>
+  Object.fromEntries(notedNames.map((name) => [name, storedValue(spec, name)])) as unknown as Noted;
+
+export function specOf(record: ContainerRecord): StoredSpec {
+  const { spec, desired } = record;
   return {
     name: spec.name,
     image: pick(spec, imageNames),
-    host_key: placement.phase === 'placed' ? placement.host : null,
+    host_key: declaredHostOf(record) ?? null,
     ...pick(spec, plainNames),
     ...partsOf(spec),
     policy: policyShown(policyOf(record)),
     secrets: usesShown(record.secrets ?? noSecrets),
     ...metadataOf(spec),
+    ...notedOf(spec),
     desired: desired === 'stopped' ? 'stopped' : 'running',
   };
 }
@@ -74,38 +92,80 @@ const ofSecrets = (faults: FieldErrors): FieldErrors =>
 function declared(
   tenant: TenantView,
   record: ContainerRecord,
-  { spec: given, policy, secrets, host_key }: Declaration,
+  { spec: given, policy, secrets }: Declaration,
 ): { readonly faults: FieldErrors } | { readonly version: Version } {
   const uses = usesFor(tenant, record, secrets);
   const faults: FieldErrors = 'faults' in uses ? ofSecrets(uses.faults) : {};
+  for (const { path } of record.configFiles)
+    if (given.files?.[path] !== undefined) faults[`files.${path}`] = ['is a file that the operator puts there'];
   if (given.name !== record.spec.name) faults['name'] = ["can't be changed"];
-  const { placement } = record;
-  if (host_key !== undefined && (placement.phase === 'unplaced' || placement.host !== host_key))
-    faults['host_key'] = ["can't be changed: leave it out, and the container stays where it is"];
   if ('faults' in uses || Object.keys(faults).length > 0) return { faults };
   // An operator's choice stays.
   const { spec: before } = record;
   const pull_policy = before.pull_policy === usualPullPolicy(before) ? given.pull_policy : before.pull_policy;
   const spec = withKept(
     { ...before, ...pick(given, changeable), pull_policy },
-    { ...metadataOf(given), ...partsOf(given) },
+    { ...metadataOf(given), ...notedOf(given), ...partsOf(given) },
   );
   return { version: { ...versionOf(record), spec, policy, secrets: uses.secrets } };
 }
 
-/** Idempotent: a document that changes nothing makes no new generation. */
+/**
+ * Idempotent: a document that changes nothing makes no new generation. Another host is a move (ADR
+ * 32) of what else it makes of the container.
+ */
 export function put(state: PartitionView, ask: Of<'spec.put'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
   const tenant = state.tenant(ask.tenant);
+  const turn = putParts(tenant, record, ask, context);
+  const { host_key } = ask.declaration;
+  if (!isSuccess(turn.reply) || host_key === undefined || host_key === declaredHostOf(record)) return turn;
+  return movedTo(tenant, { before: record, turn, host: host_key }, context);
+}
+
+interface Move {
+  readonly before: ContainerRecord;
+  /** What the rest of the document does. */
+  readonly turn: Turn;
+  readonly host: HostKey;
+}
+
+function movedTo(tenant: TenantView, { before, turn, host: key }: Move, context: TurnContext): Turn {
+  if (tenant.settingsDamaged) return damagedTenant;
+  const host = hostFor(tenant, key, context);
+  if (host === 'unheard') return refuse('unavailable');
+  if (host === 'unknown') return invalid(unknownHost);
+  const changed = turn.changes.records.find((record) => record.kind === 'container') ?? before;
+  if (!mayPullInSome(tenant, [host.region], changed.spec)) return invalid(registryRefusal);
+  const after: ContainerRecord = {
+    ...changed,
+    // What the platform may have chosen for it.
+    placement: before.placement,
+    history: before.history,
+    spec: { ...changed.spec, host_key: key },
+  };
+  const refusal = refusalToMove(after, host, tenant, context);
+  if (refusal !== undefined) return refusal;
+  const onTop = moveTo(after, host, context);
+  // One write is one generation: a placement makes its own, a preparation makes none.
+  const isPlaced = onTop.records.some((one) => one.kind === 'container' && one.generation > after.generation);
+  const moved = isPlaced ? moveTo({ ...after, generation: before.generation }, host, context) : onTop;
+  const next = moved.records.find((one) => one.kind === 'container') ?? after;
+  const others = turn.changes.events.filter(({ type }) => type !== 'placed');
+  return answer(replyOf(next), { ...moved, events: [...others, ...moved.events] });
+}
+
+function putParts(tenant: TenantView, record: ContainerRecord, ask: Of<'spec.put'>, context: TurnContext): Turn {
   const wanted = declared(tenant, record, ask.declaration);
   if ('faults' in wanted) return invalid(wanted.faults);
   const { version } = wanted;
   const { desired = record.desired } = ask.declaration;
 
-  const beside = withMetadata(record, metadataOf(version.spec), context);
+  const fields = { ...metadataOf(version.spec), ...notedOf(version.spec) };
+  const beside = withMetadata(record, fields, context);
   const events: EventDraft[] = [...beside.events];
   let next = beside.record;
   if (desired !== record.desired) {
@@ -171,6 +231,6 @@ export function plan(state: PartitionView, ask: Of<'spec.plan'>, context: TurnCo
   return answer({ code: 'ok', body: JSON.stringify({ data: spec, plan: planned }) });
 }
 
-const partNamesOf = (spec: Spec) => Object.keys(spec) as (keyof Spec)[];
+const partNamesOf = (spec: StoredSpec) => Object.keys(spec) as (keyof StoredSpec)[];
 
 const replyOf = (record: ContainerRecord) => repeatable('ok', specOf(record));

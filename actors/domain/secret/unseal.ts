@@ -17,7 +17,7 @@ type Unseal = Extract<Ask, { type: 'secret.unseal' }>;
 
 export function unseal(state: PartitionView, ask: Unseal, context: TurnContext): Turn {
   const { host, user } = ask.by;
-  const refusal = refusalOf(host, user, context);
+  const refusal = refusalOfHost(host, user, context);
   if (refusal !== undefined) return refusal;
   const tenant = state.tenant(ask.tenant);
   if (tenant.damaged.has(ask.container)) return refuse('internal', 'the record of this container is damaged');
@@ -28,7 +28,7 @@ export function unseal(state: PartitionView, ask: Unseal, context: TurnContext):
 }
 
 /** By the directory, as for a sync of a host that another owner has. */
-function refusalOf(host: HostKey, user: string, { fleet }: TurnContext): Turn | undefined {
+export function refusalOfHost(host: HostKey, user: string, { fleet }: TurnContext): Turn | undefined {
   const standing = fleet.standing(host);
   if (standing === 'fenced' || standing === 'removed') return refuse('forbidden', 'this host was removed');
   const enrolled = fleet.enrolledKey(host);
@@ -36,7 +36,7 @@ function refusalOf(host: HostKey, user: string, { fleet }: TurnContext): Turn | 
   return enrolled === user ? undefined : refuse('forbidden', 'this key is not enrolled for this host');
 }
 
-const isOn = (record: ContainerRecord, host: HostKey): boolean =>
+export const isOn = (record: ContainerRecord, host: HostKey): boolean =>
   (record.placement.phase === 'placed' && record.placement.host === host) || otherHostsOf(record).includes(host);
 
 /** The versions of the secret that a container is made from, or may go back to. */

@@ -1,5 +1,6 @@
 /** What a tenant asks of the secrets of a container (ADR 37). Pure. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { crosses } from '../../../schemas/api/fields/file-path.ts';
 import { noSecrets, type ContainerSecrets, type SecretUses } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -34,6 +35,8 @@ export function put(state: PartitionView, ask: Of<'container.secrets.put'>, cont
   const tenant = state.tenant(ask.tenant);
   const uses = usesFor(tenant, record, ask.secrets);
   if ('faults' in uses) return invalid(uses.faults);
+  const taken = Object.keys(ask.secrets.files).filter((path) => crosses(path, Object.keys(record.spec.files ?? {})));
+  if (taken.length > 0) return invalid(Object.fromEntries(taken.map((path) => [`files.${path}`, [isDeclared]])));
   const { secrets } = uses;
   const reply = repeatable('ok', usesShown(secrets));
   return change(tenant, record, { ...versionOf(record), secrets }, 'secrets_changed', context, () => reply);
@@ -69,6 +72,7 @@ function faultsOf(
 }
 
 const unknown = (name: string): string => `"${name}" is not a secret that you have`;
+const isDeclared = 'is a file of the document of the container, or above or below one: take that out first';
 const isConfigFile = 'is a file that the operator puts there';
 
 /** A use that stays keeps its version: which value it has is decided elsewhere (roll.ts). */

@@ -7,6 +7,7 @@ import { quotaDimensions, type QuotaDimension } from '../../../schemas/errors.ts
 import type { ContainerId, KeyId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
+import { TenantFiles, type FilesView } from '../file/state.ts';
 import { List, newestOf, type ListView } from '../order.ts';
 import type { StateRecord } from '../records.ts';
 import { TenantSecrets, type SecretsView } from '../secret/state.ts';
@@ -37,6 +38,7 @@ export interface TenantView {
   readonly settingsDamaged: boolean;
   readonly peers: PeersView;
   readonly secrets: SecretsView;
+  readonly files: FilesView;
   /** Of its programs; null: the record is damaged. */
   readonly keys: ReadonlyMap<KeyId, KeyRecord | null>;
   /** By region; `*` is all. */
@@ -52,12 +54,15 @@ export function isStored({
   tombstones,
   peers,
   secrets,
+  files,
   keys,
 }: TenantView): boolean {
   if (record.updatedAtMs > 0 || settingsDamaged) return true;
   const ofContainers = [containers, damaged, tombstones];
   const ofPeers = [peers.records, peers.damaged, peers.tombstones];
-  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins, keys].some(({ size }) => size > 0);
+  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins, files.records, keys].some(
+    ({ size }) => size > 0,
+  );
 }
 
 export function* undamaged<R>(records: Iterable<R | null>): Generator<R, void, void> {
@@ -66,7 +71,7 @@ export function* undamaged<R>(records: Iterable<R | null>): Generator<R, void, v
 
 /** All that is stored of it, but for what is damaged. */
 export function* recordsOf(tenant: TenantView): Generator<StateRecord, void, void> {
-  const { record, containers, tombstones, peers, secrets, keys } = tenant;
+  const { record, containers, tombstones, peers, secrets, files, keys } = tenant;
   if (record.updatedAtMs > 0) yield record;
   yield* containers.values();
   yield* tombstones.values();
@@ -75,6 +80,7 @@ export function* recordsOf(tenant: TenantView): Generator<StateRecord, void, voi
   for (const values of secrets.values.values()) yield* undamaged(values.values());
   if (secrets.floorRecord !== undefined) yield secrets.floorRecord;
   yield* undamaged(secrets.logins.values());
+  yield* undamaged(files.records.values());
   yield* undamaged(keys.values());
 }
 
@@ -130,6 +136,7 @@ export class TenantState implements TenantView {
   readonly damaged = new Set<ContainerId>();
   readonly peers = new TenantPeers();
   readonly secrets = new TenantSecrets();
+  readonly files = new TenantFiles();
   readonly keys = new Map<KeyId, KeyRecord | null>();
   readonly #usage = new Map<string, MutableAmounts>();
 

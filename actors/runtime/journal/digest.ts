@@ -17,6 +17,11 @@ const StoredDigest = Type.Object({
   ...sums,
   /** Of the kinds that `RecordFormat.isNewKey` names: the last release adds these up apart. */
   added: Type.Object(sums),
+  /**
+   * Of the kinds that `RecordFormat.isNewestKey` names. Absent where there are none, and from the
+   * digests of the last release: then they are as the last checkpoint of this release left them.
+   */
+  newest: Type.Optional(Type.Object(sums)),
 });
 export type StoredDigest = Readonly<Static<typeof StoredDigest>>;
 export const digestShape = Compile(StoredDigest);
@@ -52,11 +57,12 @@ class Sums {
 export class RecordsDigest {
   /** By key, the checksum of the record's value. */
   readonly #checksums = new Map<string, number>();
-  readonly #format: Pick<RecordFormat<unknown>, 'isKey' | 'isNewKey'>;
+  readonly #format: Pick<RecordFormat<unknown>, 'isKey' | 'isNewKey' | 'isNewestKey'>;
   readonly #known = new Sums();
   readonly #added = new Sums();
+  readonly #newest = new Sums();
 
-  constructor(format: Pick<RecordFormat<unknown>, 'isKey' | 'isNewKey'>) {
+  constructor(format: Pick<RecordFormat<unknown>, 'isKey' | 'isNewKey' | 'isNewestKey'>) {
     this.#format = format;
   }
 
@@ -89,6 +95,7 @@ export class RecordsDigest {
   }
 
   #sumsOf(key: string): Sums {
+    if (this.#format.isNewestKey(key)) return this.#newest;
     return this.#format.isNewKey(key) ? this.#added : this.#known;
   }
 
@@ -98,6 +105,7 @@ export class RecordsDigest {
   }
 
   at(mark: number): StoredDigest {
-    return { mark, ...this.#known.stored, added: this.#added.stored };
+    const newest = this.#newest.count === 0 ? {} : { newest: this.#newest.stored };
+    return { mark, ...this.#known.stored, added: this.#added.stored, ...newest };
   }
 }

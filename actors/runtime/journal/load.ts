@@ -95,12 +95,16 @@ const whatToDo = 'docs/runbook.md, "Partition that refuses to load", says what t
 
 const isUndamaged = (value: Encoded): boolean => decodeValue(value, anyShape).ok;
 
-const partsOf = ({ added, ...others }: StoredDigest) => [others, added];
+const noSums = { count: 0, keys: 0, values: 0 };
+/** @param like a stored digest: what it does not count is left out */
+const partsOf = ({ added, newest = noSums, ...others }: StoredDigest, like: StoredDigest) =>
+  like.newest === undefined ? [others, added] : [others, added, newest];
 
 /** @throws LoadError where the records are not those that the checkpoint counted. */
 function* verifying(reading: Reading<unknown>, stored: StoredDigest): Generator<void, void, void> {
   const read = reading.digest.at(stored.mark);
-  const pairs = partsOf(stored).map((part, index) => [part, partsOf(read)[index]] as const);
+  const others = partsOf(read, stored);
+  const pairs = partsOf(stored, stored).map((part, index) => [part, others[index]] as const);
   const isSameSet = pairs.every(([one, other]) => one.count === other?.count && one.keys === other.keys);
   if (isSameSet && pairs.every(([one, other]) => one.values === other?.values)) return;
   let damaged = 0;
@@ -111,7 +115,7 @@ function* verifying(reading: Reading<unknown>, stored: StoredDigest): Generator<
   // No record is missing, and the damaged ones fail their checksum: the quarantine takes them.
   if (isSameSet && damaged > 0) return;
   const what = (digest: StoredDigest): string =>
-    partsOf(digest)
+    partsOf(digest, stored)
       .map(({ count, keys, values }) => `${count} records (keys ${keys}, values ${values})`)
       .join(' and ');
   throw new LoadError(

@@ -85,7 +85,8 @@ export class Body {
   readonly #bodies: Bodies;
   readonly #held: HeldBytes;
   #state: State;
-  #maxBytes: number = limits.bodyBytes;
+  /** At first the most that any route takes. */
+  #maxBytes: number = limits.documentBytes;
   #seenBytes = 0;
   #pieces = 0;
   #onKnown: ((result: BodyResult) => void) | undefined;

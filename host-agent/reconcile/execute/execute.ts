@@ -33,6 +33,7 @@ import type { ImageCheck, Network } from '../../docker/answers.ts';
 import type { Sandboxes } from '../../sandbox/sandboxes.ts';
 import type { Pulls } from '../../images/pulls.ts';
 import { RegistryError } from '../../images/registries.ts';
+import type { DeclaredFiles, MissingFile } from '../../secrets/declared-files.ts';
 import type { SecretFiles } from '../../secrets/files.ts';
 import { withoutSecrets } from '../../secrets/redact.ts';
 import type { Missing, Values } from '../../secrets/values.ts';
@@ -65,6 +66,7 @@ export interface ExecutorParts {
   readonly secretsDir: string | undefined;
   readonly values: Pick<Values, 'env'>;
   readonly secretFiles: Pick<SecretFiles, 'prepare'>;
+  readonly declaredFiles: Pick<DeclaredFiles, 'prepare'>;
   readonly volumes: Pick<Volumes, 'mounts' | 'beforeRemoval'>;
   readonly publishAddress: string;
   readonly capabilities: readonly Capability[];
@@ -98,6 +100,10 @@ const secretMissing = (message: string): Outcome => ({
   why: { reason: 'secret_missing', message, exitCode: null },
   fault: 'container',
 });
+const missingFile = ({ path, why }: MissingFile): Outcome => {
+  const message = `the file ${path} of the container is not on its host: ${why}`;
+  return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'container' };
+};
 const missing = ({ secret, why }: Missing): Outcome => secretMissing(`the secret "${secret}" is missing: ${why}`);
 const readOnlyFiles =
   "process.read_only is true, and the operator's files can't be put into the container: set it to false, or ask the operator to remove the files";
@@ -132,6 +138,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
     if (ofTenant.kind === 'missing') return missing(ofTenant);
     const files = await parts.secretFiles.prepare(container, specHash(container));
     if (files.kind === 'missing') return missing(files);
+    const declared = await parts.declaredFiles.prepare(container, specHash(container));
+    if (declared.kind === 'missing') return missingFile(declared);
     const image = await checkImage(imageId);
     if (image === undefined) return imageGone(reference);
     if ('refused' in image) return failed('image_refused', image.refused);
@@ -142,7 +150,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     if (container.process?.read_only === true && container.config_files.length > 0)
       return failed('create_failed', readOnlyFiles);
     const isTaken = new Set([
-      ...files.mounts.map(({ Target }) => Target),
+      ...[...files.mounts, ...declared.mounts].map(({ Target }) => Target),
       ...Object.keys(container.process?.tmpfs ?? {}),
     ]);
     const volumes = await parts.volumes.mounts(
@@ -155,7 +163,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const createInput = {
       ...{ owner, container, reference, imageId, imageLabels: image.labels, imageCheck: image.check, sandbox },
       secrets: { ...ofTenant.env, ...secrets.env },
-      mounts: [...files.mounts, ...volumes],
+      mounts: [...files.mounts, ...declared.mounts, ...volumes],
       ...{ publishAddress, hostCpuMillis, capabilities },
     };
     const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
@@ -234,6 +242,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
     // They are gone after a reboot.
     const files = await parts.secretFiles.prepare(container, specHash(container));
     if (files.kind === 'missing') return missing(files);
+    const declared = await parts.declaredFiles.prepare(container, specHash(container));
+    if (declared.kind === 'missing') return missingFile(declared);
     if (prepare && container.config_files.length > 0) {
       await engine.upload(dockerId, await tarOf(container.config_files));
     }

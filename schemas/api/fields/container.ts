@@ -7,7 +7,8 @@ import Type, { type TOptional, type TSchema, type TUnsafe } from 'typebox';
 import { envKeyPattern, HostKey, hostKeyPattern } from '../../ids.ts';
 import { limits } from '../../limits.ts';
 import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../quantity.ts';
-import { choice, map, orNull, ports, text, type Kind, type Port as PortText } from './kinds.ts';
+import { filesKind } from './files-part.ts';
+import { choice, labels as dnsLabels, map, orNull, ports, text, type Kind, type Port as PortText } from './kinds.ts';
 import { processKind } from './process-part.ts';
 
 export const pullPolicies = ['if_not_present', 'always', 'never'] as const;
@@ -82,6 +83,9 @@ const beside = { isSettable: true, isShown: false, isChangeable: false, affects:
  * do not have. Stored and sent only where it is not the default, likewise.
  */
 const documented = { isSettable: false, isShown: false, isChangeable: false, affects: 'engine' } as const satisfies Use;
+
+/** Of the document alone, too; it changes the record alone, and makes an event. */
+const noted = { isSettable: false, isShown: false, isChangeable: false, affects: 'record' } as const satisfies Use;
 
 const declared = { isSettable: true, isShown: true, isChangeable: true, affects: 'engine' } as const satisfies Use;
 const given = { ...declared, isChangeable: false, affects: 'record' } as const satisfies Use;
@@ -234,7 +238,18 @@ export const containerFields = {
     beside,
     null,
   ),
+  aliases: field(
+    dnsLabels({
+      pattern: projectPattern,
+      form: projectForm,
+      maxItems: limits.aliases,
+      description: 'Further names of it in its project.',
+    }),
+    noted,
+    [],
+  ),
   process: field(processKind, documented, {}),
+  files: field(filesKind, documented, {}),
 } as const;
 
 type Fields = typeof containerFields;
@@ -244,6 +259,8 @@ export type SettableName = NameWith<{ readonly isSettable: true }>;
 export type ShownName = NameWith<{ readonly isShown: true }>;
 export type ChangeableName = NameWith<{ readonly isChangeable: true }>;
 export type MetadataName = NameWith<typeof beside>;
+/** Parts of the document that nothing on a host depends on. */
+export type NotedName = NameWith<typeof noted>;
 /** Parts of the document that take effect on the engine's container. */
 export type PartName = NameWith<typeof documented>;
 
@@ -251,10 +268,11 @@ type ValueOf<F extends FieldName> = Fields[F] extends { readonly shown: TUnsafe<
 type PatchOf<F extends FieldName> = Fields[F] extends { readonly patch: TUnsafe<infer P> } ? P : never;
 
 /** A valid create body with defaults filled in, as the gateway sends it to the tenant's actor. */
-export type ContainerSpec = { readonly [F in Exclude<FieldName, MetadataName | PartName>]: ValueOf<F> } & Partial<
-  Metadata & Parts
->;
+export type ContainerSpec = {
+  readonly [F in Exclude<FieldName, MetadataName | NotedName | PartName>]: ValueOf<F>;
+} & Partial<Metadata & Noted & Parts>;
 export type Metadata = { readonly [F in MetadataName]: ValueOf<F> };
+export type Noted = { readonly [F in NotedName]: ValueOf<F> };
 export type Parts = { readonly [F in PartName]: ValueOf<F> };
 export type ContainerPatch = { readonly [F in ChangeableName]?: PatchOf<F> | null };
 
@@ -265,14 +283,16 @@ export const fieldOf = (name: FieldName): AnyField => containerFields[name] as u
 export const fieldNames = Object.keys(containerFields) as readonly FieldName[];
 export const settable = fieldNames.filter((name): name is SettableName => fieldOf(name).isSettable);
 export const shown = fieldNames.filter((name): name is ShownName => fieldOf(name).isShown);
-const isBeside = ({ isShown, affects }: Use): boolean => !isShown && affects === 'record';
+const isBeside = ({ isSettable, isShown, affects }: Use): boolean => isSettable && !isShown && affects === 'record';
+const isNoted = ({ isSettable, isShown, affects }: Use): boolean => !isSettable && !isShown && affects === 'record';
 export const metadataNames = fieldNames.filter((name): name is MetadataName => isBeside(fieldOf(name)));
 export const partNames = fieldNames.filter(
-  (name): name is PartName => !fieldOf(name).isShown && !isBeside(fieldOf(name)),
+  (name): name is PartName => !fieldOf(name).isShown && fieldOf(name).affects === 'engine',
 );
+export const notedNames = fieldNames.filter((name): name is NotedName => isNoted(fieldOf(name)));
 export const changeable = fieldNames.filter((name): name is ChangeableName => fieldOf(name).isChangeable);
 /** Fields that are stored only where they are not the default. */
-export const kept = [...metadataNames, ...partNames] as const;
+export const kept = [...metadataNames, ...notedNames, ...partNames] as const;
 /** Another value of one of these makes another version of the container. */
 export const versioned = [...changeable, ...partNames] as const;
 export type VersionedName = ChangeableName | PartName;
@@ -322,7 +342,8 @@ const toStore = <F extends FieldName, T>(names: readonly F[], given: { readonly 
     names.flatMap((name) => (given[name] === undefined || isDefault(name, given[name]) ? [] : [[name, given[name]]])),
   ) as T;
 
-export const partsToStore = (given: Partial<Parts>): Partial<Parts> => toStore(partNames, given);
+export const partsToStore = (given: Partial<Noted & Parts>): Partial<Noted & Parts> =>
+  toStore([...notedNames, ...partNames], given);
 export const metadataToStore = (given: Partial<Metadata>): Partial<Metadata> => toStore(metadataNames, given);
 
 /**
@@ -341,7 +362,10 @@ export function hasLabel({ labels = {} }: Partial<Metadata>, wanted?: readonly s
  * A container as it is stored, with some of the fields that it does not show.
  * @param given what changes
  */
-export function withKept(spec: ContainerSpec, given: Partial<Metadata & Parts>): ContainerSpec {
+export function withKept(spec: ContainerSpec, given: Partial<Metadata & Noted & Parts>): ContainerSpec {
   const declared = Object.fromEntries(shown.map((name) => [name, spec[name]])) as Pick<ContainerSpec, ShownName>;
-  return { ...declared, ...toStore<(typeof kept)[number], Partial<Metadata & Parts>>(kept, { ...spec, ...given }) };
+  return {
+    ...declared,
+    ...toStore<(typeof kept)[number], Partial<Metadata & Noted & Parts>>(kept, { ...spec, ...given }),
+  };
 }

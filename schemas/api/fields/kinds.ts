@@ -149,6 +149,34 @@ export const words = ({ maxItems, maxBytes, description }: WordsRules): Kind<rea
     },
   });
 
+export interface LabelsRules {
+  readonly pattern: string;
+  readonly form: string;
+  readonly maxItems: number;
+  readonly description: string;
+}
+
+/** Names, each at most once; their order does not matter. */
+export function labels({ pattern, form, maxItems, description }: LabelsRules): Kind<readonly string[]> {
+  const known = new RegExp(pattern);
+  return whole<readonly string[]>({
+    given: Type.Array(Type.String({ pattern }), { maxItems, uniqueItems: true, description }),
+    shown: as<readonly string[]>(Type.Array(Type.String())),
+    isStored: (value) => Array.isArray(value) && value.every((one) => typeof one === 'string'),
+    parse: (value, report) => {
+      if (!Array.isArray(value)) return report('must be a list of names');
+      if (value.length > maxItems) return report(`must be at most ${maxItems} names`);
+      const faults = value.flatMap((one, at): (readonly [string, string])[] => {
+        if (typeof one !== 'string' || !known.test(one)) return [[form, String(at)]];
+        return value.indexOf(one) < at ? [['must be distinct', String(at)]] : [];
+      });
+      for (const [message, at] of faults) report(message, at);
+      return faults.length === 0 ? (value as string[]) : undefined;
+    },
+    canonical: (value) => [...value].sort(),
+  });
+}
+
 export type Texts = Readonly<Record<string, string>>;
 export type TextsPatch = Readonly<Record<string, string | null>>;
 

@@ -146,6 +146,11 @@ export const partition = {
   anHourMs: 1 * hours,
   tombstoneTtlMs: 7 * days,
   /**
+   * Time for which the content of a file is kept that no container uses. A document that uses it
+   * comes within the deadline of its request.
+   */
+  fileUnusedMs: 10 * minutes,
+  /**
    * The default of the cap `deletes_per_hour`: so many for each container of the cap of containers,
    * within these bounds; the largest without such a cap. A tenant that has deleted more can create
    * no containers; it may delete at any time. In an hour it adds at most this many tombstones plus

@@ -249,6 +249,7 @@ t.test('memory gives back every record that it was given, of each kind', (t) => 
     secret: { ...some, kind: 'secret' },
     secret_floor: { kind: 'secret_floor', tenant: acme, version: 7, updatedAtMs: 1 },
     login: { ...some, kind: 'login', registry: 'registry.test:5000' },
+    file: { ...some, kind: 'file', sha256: 'ab', content: 'YQ==', bytes: 1 },
     key: { kind: 'key', tenant: acme, id: peerId(), issuedAtS: 1 },
     signing_key: { kind: 'signing_key', id: 's1', insertedAtMs: 1 },
     host: hostRecord(h1),

@@ -36,6 +36,7 @@ t.test('one document for a container', async (t) => {
       env: { MODE: 'one' },
       labels: { team: 'shop' },
       project: 'shop',
+      aliases: ['www'],
       policy: { restart: 'on_failure', stop_grace_seconds: 3 },
     });
     t.equal(made.status, 201, made.text);
@@ -54,6 +55,7 @@ t.test('one document for a container', async (t) => {
       secrets: { env: {}, files: {} },
       labels: { team: 'shop' },
       project: 'shop',
+      aliases: ['www'],
       desired: 'running',
     });
     const etag = headers.get('etag') ?? '';
@@ -102,9 +104,11 @@ t.test('one document for a container', async (t) => {
   await t.test('refuses what it cannot do, at its place', async (t) => {
     const refused = async (body: object, details: object): Promise<void> =>
       void t.match(await create({ name: 'odd', ...body }), { status: 422, body: { details } }, JSON.stringify(body));
+    await refused({ aliases: ['a', 'A_b', 'a'] }, { 'aliases.1': [/DNS label/], 'aliases.2': [/distinct/] });
     await refused({ nmae: 1 }, { nmae: [/no part of the document/] });
     await refused({ volumes: {} }, { volumes: ['is not supported yet'] });
     await refused({ image: { repository: 'A' } }, { 'image.repository': [/lower-case/] });
+    await refused({ files: { '/a': { from: './a' } } }, { 'files./a.from': [/send what is in it/] });
     await refused({ process: { comand: ['a'] } }, { 'process.comand': [/no setting/] });
     await refused({ process: { command: 'a b' } }, { 'process.command': [/list/] });
     await refused({ process: { tmpfs: { '/proc/x': '1m' } } }, { 'process.tmpfs./proc/x': [/must not be below/] });
@@ -114,8 +118,75 @@ t.test('one document for a container', async (t) => {
     const { body } = await create({ name: 'pinned', desired: 'stopped' });
     const put = (more: object) => acme.call('PUT', specPath(body.data), { name: 'pinned', image, ...more });
     t.match(await put({ name: 'other' }), { status: 422, body: { details: { name: [/can't be changed/] } } });
-    t.match(await put({ host_key: 'nowhere' }), { status: 422, body: { details: { host_key: [/can't be changed/] } } });
+    t.match(await put({ host_key: 'nowhere' }), {
+      status: 422,
+      body: { details: { host_key: [/not a host in an allocated region/] } },
+    });
     await acme.remove(body.data);
+  });
+
+  await t.test('files: read-only in the container, in every answer, and through an update', async (t) => {
+    const script = 'cat /etc/app/a.conf; ls -l /etc/app/a.conf | cut -c1-10; echo x > /etc/app/a.conf; exec sleep 1000';
+    const files = {
+      '/etc/app/a.conf': { content: 'mode = "one"\n', mode: 0o440 },
+      ...Object.fromEntries(
+        Array.from({ length: 15 }, (_, index) => [
+          `/data/${index}`,
+          { content: `${index}`.repeat(32_000), mode: 0o444 },
+        ]),
+      ),
+    };
+    const process = { entrypoint: ['sh', '-c'], command: [script] };
+    const made = await create({ name: 'configured', process, files });
+    t.equal(made.status, 201, made.text);
+    const configured = made.body.data;
+    t.equal((await acme.wait(configured, 'running')).status, 200, JSON.stringify(await statusOf(configured)));
+    const lines = (wanted: string) =>
+      eventually(
+        wanted,
+        () => linesOf(configured),
+        (found) => found.includes(wanted),
+      );
+    t.same((await lines('mode = "one"')).includes('-r--r-----'), true);
+    const { body, headers } = await read(configured);
+    t.same(body.data.files, files);
+    const list = await acme.call('GET', containers);
+    t.notMatch(list.text, /mode = /, 'no list has them');
+    const etag = headers.get('etag') ?? '';
+    const same = await acme.call<{ data: Spec }>('PUT', specPath(configured), body.data, { 'if-match': etag });
+    t.equal(same.headers.get('etag'), etag, same.text.slice(0, 200));
+
+    const patch = { files: { '/etc/app/a.conf': { content: 'mode = "two"\n' }, '/data/3': null } };
+    const dry = await acme.call<{ data: Spec; plan: SpecPlan }>('PATCH', `${specPath(configured)}?dry_run=true`, patch);
+    t.match(dry.body.plan, { action: 'replace', changed: ['files'] }, dry.text.slice(0, 200));
+    t.equal(dry.body.data.files['/etc/app/a.conf']?.content, 'mode = "two"\n');
+    const patched = await acme.call<{ data: Spec }>('PATCH', specPath(configured), patch);
+    t.equal(patched.status, 200, patched.text.slice(0, 200));
+    t.same(patched.body.data.files, {
+      ...Object.fromEntries(Object.entries(files).filter(([path]) => path !== '/data/3')),
+      '/etc/app/a.conf': { content: 'mode = "two"\n', mode: 0o440 },
+    });
+    await lines('mode = "two"');
+    const full = Object.fromEntries(
+      Array.from({ length: 16 }, (_, index) => [
+        `/data/${index}`,
+        { content: (index % 2 === 0 ? '"' : 'x').repeat(64 * 1024), mode: 0o444 },
+      ]),
+    );
+    const whole = await acme.call<{ data: Spec }>('PATCH', specPath(configured), {
+      files: { ...full, '/etc/app/a.conf': null },
+    });
+    t.equal(whole.status, 200, whole.text.slice(0, 200));
+    const shown = (await read(configured)).body.data.files;
+    t.ok(
+      Object.entries(full).every(([path, { content }]) => shown[path]?.content === content),
+      'a MiB',
+    );
+    t.equal(Object.keys(shown).length, 16);
+    const secrets = { files: { '/data/1': { secret: 'none' } } };
+    const crossed = await acme.call('PATCH', specPath(configured), { secrets });
+    t.match(crossed, { status: 422, body: { details: { 'files./data/1': [/also a file of `secrets`/] } } });
+    await acme.remove(configured);
   });
 
   await t.test('process: the program, its user, its folder, its limits', async (t) => {

@@ -1,6 +1,7 @@
 /** The document of a container, as its owner reads and writes it. */
 import t from 'tap';
 import * as documents from '../../../../actors/domain/container/spec.ts';
+import { handlePreparation, keepMoving } from '../../../../actors/domain/container/moves.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
 import type { Turn } from '../../../../actors/domain/turn.ts';
 import type { ContainerRecord } from '../../../../schemas/api/container.ts';
@@ -17,6 +18,8 @@ import {
   fleetHost,
   fleetOf,
   h1,
+  h2,
+  itemOf,
   observation,
   placedOn,
   region,
@@ -26,7 +29,7 @@ import {
 const ride = { rid: 'r', budgetMs: 1000 };
 const fleet = fleetOf(fleetHost(h1));
 
-function world(more: Partial<ContainerRecord> = {}) {
+function world(more: Partial<ContainerRecord> = {}, hosts = fleet) {
   const first = container({ placement: placedOn(h1), observed: observation('running'), ...more });
   const state = stateOf({ ...defaultTenant(acme), regions: [region('default')] }, first);
   const record = () => state.tenant(acme).containers.get(first.id)!;
@@ -50,9 +53,9 @@ function world(more: Partial<ContainerRecord> = {}) {
     spec,
     declaration,
     put: (parts: Partial<Declaration>) =>
-      as(documents.put(state, { ...ask('spec.put'), declaration: declaration(parts) }, contextOf(fleet))),
+      as(documents.put(state, { ...ask('spec.put'), declaration: declaration(parts) }, contextOf(hosts))),
     plan: (parts: Partial<Declaration>) =>
-      documents.plan(state, { ...ask('spec.plan'), declaration: declaration(parts) }, contextOf(fleet)),
+      documents.plan(state, { ...ask('spec.plan'), declaration: declaration(parts) }, contextOf(hosts)),
     create: (id: ContainerId, name: string, parts: Partial<Declaration> = {}) =>
       as(
         documents.create(
@@ -134,10 +137,89 @@ t.test('desired: with a change, and alone', (t) => {
 t.test('what cannot change', (t) => {
   const { put, spec } = world();
   t.match(put({ spec: spec({ name: 'other' }) }).reply.body, /"name":\["can't be changed"\]/);
-  t.match(put({ host_key: 'h9' as typeof h1 }).reply.body, /"host_key":\["can't be changed: /);
+  t.match(put({ host_key: 'h9' as typeof h1 }).reply.body, /"host_key":\["is not a host in an allocated region/);
   t.equal(put({ host_key: h1 }).reply.code, 'ok');
   const secrets = { env: { A: 'none' }, files: {} };
   t.match(put({ secrets }).reply.body, /"secrets\.env\.A":\["\\"none\\" is not a secret that you have"\]/);
+  t.end();
+});
+
+t.test('aliases change the record alone, and make an event', (t) => {
+  const { put, record, spec } = world();
+  const { generation } = record();
+  const turn = put({ spec: spec({ aliases: ['db', 'cache'] }) });
+  t.same(typesOf(turn), ['aliases_changed']);
+  t.match(bodyOf(turn).data, { aliases: ['db', 'cache'] });
+  t.same([record().generation, record().spec.aliases], [generation, ['db', 'cache']]);
+  t.same(typesOf(put({ spec: spec({ aliases: ['cache', 'db'] }) })), [], 'in any order');
+  t.same([...desiredOf([record()], h1)][0], [...desiredOf([{ ...record(), spec: spec({ aliases: [] }) }], h1)][0]);
+  const { aliases: _, ...plain } = record().spec;
+  t.match(bodyOf(put({ spec: plain })).data, { aliases: [] });
+  t.notOk('aliases' in record().spec);
+  t.end();
+});
+
+t.test('another host is a move: prepared there while it runs, and of this host from then on', (t) => {
+  const two = fleetOf(fleetHost(h1), fleetHost(h2));
+  const running = world({}, two);
+  const { generation } = running.record();
+  t.match(bodyOf(running.plan({ host_key: h2 })), { data: { host_key: h2 }, plan: { changed: ['host_key'] } });
+  const turn = running.put({ host_key: h2 });
+  t.match(bodyOf(turn).data, { host_key: h2 });
+  t.match(running.record(), { placement: { host: h1 }, preparing: { host: h2, chosenBy: 'tenant' }, generation });
+  t.same(running.put({ host_key: h2 }).changes.records, [], 'idempotent');
+  t.match(running.put({ host_key: h1 }).reply, { code: 'conflict', body: /moving to another host already/ });
+  const kept = keepMoving(running.record(), running.state.tenant(acme), undefined, contextOf(two));
+  t.same(kept?.records, [], 'it goes on, though its host is not drained');
+  const ready = itemOf(running.record(), { observation: observation('stopped'), generation });
+  apply(running.state, handlePreparation(running.record(), ready, running.state.tenant(acme), contextOf(two)));
+  t.match(running.record(), { placement: { host: h2, chosenBy: 'tenant' }, leaving: { host: h1 } });
+
+  const changing = world({}, two);
+  changing.put({ host_key: h2, spec: changing.spec({ tag: '2' }) });
+  t.match(changing.record(), {
+    generation: generation + 1,
+    preparing: { host: h2 },
+    spec: { tag: '2', host_key: h2 },
+    update: { since: generation + 1, previous: { spec: { tag: '1' } } },
+  });
+  t.end();
+});
+
+t.test('what does not run is of the other host at once, in one generation', (t) => {
+  const two = fleetOf(fleetHost(h1), fleetHost(h2));
+  const stopped = world({ desired: 'stopped', observed: observation('stopped') }, two);
+  const { generation } = stopped.record();
+  stopped.put({ host_key: h2, spec: stopped.spec({ tag: '2' }) });
+  t.match(stopped.record(), {
+    generation: generation + 1,
+    placement: { host: h2, chosenBy: 'tenant' },
+    leaving: { host: h1 },
+    desired: 'stopped',
+    spec: { tag: '2' },
+  });
+  const nowhere = world({ placement: { phase: 'unplaced' }, observed: observation('pending') }, two);
+  const turn = nowhere.put({ host_key: h2 });
+  t.same(typesOf(turn), ['placed']);
+  t.match(nowhere.record(), { placement: { host: h2, chosenBy: 'tenant' } });
+  t.end();
+});
+
+t.test('a host that cannot take it is refused, and nothing is changed', (t) => {
+  const busy = { cpu_millis: 64_000, mem_bytes: 0, containers: 0 };
+  for (const [hosts, code] of [
+    [fleetOf(fleetHost(h1), fleetHost(h2, { used: busy })), 'conflict'],
+    [fleetOf(fleetHost(h1), fleetHost(h2, { schedulable: false })), 'conflict'],
+    [fleetOf(fleetHost(h1), fleetHost(h2, { standing: 'silent' })), 'conflict'],
+    [fleetOf(fleetHost(h1, { standing: 'silent' }), fleetHost(h2)), 'conflict'],
+    [fleetOf(fleetHost(h1), fleetHost(h2, { region: region('other') })), 'invalid'],
+    [fleetOf(fleetHost(h1), fleetHost(h2, { standing: 'fenced' })), 'invalid'],
+  ] as const) {
+    const { put, record } = world({}, hosts);
+    const before = record();
+    t.equal(put({ host_key: h2 }).reply.code, code);
+    t.equal(record(), before);
+  }
   t.end();
 });
 

@@ -4,7 +4,11 @@ import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 
 type Write = readonly [key: string, value: string | null];
 const digestOf = (...writes: readonly Write[]) => {
-  const digest = new RecordsDigest({ isKey: (key) => key.startsWith('record.'), isNewKey: () => false });
+  const digest = new RecordsDigest({
+    isKey: (key) => /^(?:record|newest)\./.test(key),
+    isNewKey: () => false,
+    isNewestKey: (key) => key.startsWith('newest.'),
+  });
   for (const [key, value] of writes) digest.set(key, value === null ? null : Buffer.from(value));
   return digest.at(1);
 };
@@ -56,6 +60,9 @@ t.test('the way to the same records does not show', (t) => {
   };
   for (const [name, writes] of Object.entries(ways)) t.same(digestOf(...writes), both, name);
   t.same(digestOf([a, one], [a, null]), { mark: 1, ...none, added: none });
+  const { newest, ...others } = digestOf([a, one], [b, two], ['newest.c', one]);
+  t.same(others, both, 'what the last release does not know does not change what it knows');
+  t.match(newest, { count: 1 });
   t.end();
 });
 

@@ -313,6 +313,20 @@ t.test('records of newer kinds are counted apart', (t) => {
   t.end();
 });
 
+t.test('records that the last release does not know count where a digest counts them', (t) => {
+  const file = { kind: 'file', tenant: acme, sha256: 'ab', content: 'YQ==', bytes: 1, updatedAtMs: 1 } as const;
+  const key = recordKey(file);
+  const storedWith = (): Stored =>
+    storedOf(2, 2, (number) => tenantCommit(number, { changes: number === 1 ? [[key, encodeValue(file)]] : [] }));
+  t.match(load(storedWith()), { isOverridden: false, quarantined: [] });
+  const lost = harmed((b) => b.lose(key));
+  t.throws(() => load(lost(storedWith())), { name: 'LoadError', message: /1 records .* and 0 records/ });
+  const none = { count: 0, keys: 0, values: 0 };
+  const ofLast = harmed((b) => b.set(keys.digest, encodeValue({ mark: 2, ...none, added: none })));
+  t.match(load(ofLast(storedWith())), { isOverridden: false }, 'the last release has written a checkpoint since');
+  t.end();
+});
+
 t.test('the time by which a partition deletes is that of its last entry', (t) => {
   const clockOf = (number: number) => ({ atMs: number * 1000, wallMs: number * 2000, agreedMs: number });
   const dated = (number: number): Commit => tenantCommit(number, { clock: clockOf(number) });

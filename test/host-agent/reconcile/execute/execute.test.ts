@@ -70,6 +70,7 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
     secretsDir: undefined,
     values: { env: () => Promise.resolve({ kind: 'env', env: {} }) },
     secretFiles: { prepare: () => Promise.resolve({ kind: 'prepared', mounts: [] }) },
+    declaredFiles: { prepare: () => Promise.resolve({ kind: 'prepared', mounts: [] }) },
     volumes: { mounts: () => Promise.resolve([]), beforeRemoval: () => Promise.resolve() },
     publishAddress: '0.0.0.0',
     capabilities: [],
