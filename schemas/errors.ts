@@ -41,20 +41,55 @@ export const outcomeStatus: Readonly<Record<OutcomeCode, number>> = { ...success
 export const isSuccessCode = (code: string): code is SuccessCode => Object.hasOwn(successStatus, code);
 export const isOutcomeCode = (code: string): code is OutcomeCode => Object.hasOwn(outcomeStatus, code);
 
+/** The codes whose body is the bare code, or the code and a message. */
+export type PlainCode = Exclude<ErrorCode, 'over_quota' | 'invalid' | 'conflict'>;
+
 /** Faults of a request, by field; `_` is the body as a whole. */
 export type FieldErrors = Record<string, string[]>;
 
 /**
- * The body of an error: `{"error": code}`, with `detail` (over_quota, and forbidden where a scope
- * is missing), `details` (invalid) or a plain `message`.
+ * Why a request conflicts with what is there, for programs; docs/errors.md says what to do. The
+ * next release may add words.
+ */
+export const conflictReasons = [
+  'removing',
+  'not_running',
+  'in_use',
+  'exists',
+  'no_host',
+  'managed',
+  'overlaps',
+  'elsewhere',
+  'key_used',
+  'too_many',
+  'changed',
+  'disabled',
+  'refused',
+  'unsupported',
+  'damaged',
+] as const;
+export type ConflictReason = (typeof conflictReasons)[number];
+
+/** What a program needs to go on; the next release may add fields. */
+export interface ConflictDetail {
+  /** With `too_many`: how many there may be. */
+  readonly max?: number;
+  /** With `in_use`: ids of the first containers that use it. */
+  readonly containers?: readonly string[];
+}
+
+/**
+ * The body of an error: `{"error": code}`, with `reason` (conflict), `detail` (over_quota, some of
+ * conflict, and forbidden where a scope is missing), `details` (invalid) or a plain `message`.
  */
 export type ErrorBody =
+  | { error: 'conflict'; reason: ConflictReason; message: string; detail?: ConflictDetail }
   | { error: 'over_quota'; detail: { dimension: QuotaDimension; requested: number; max: number } }
   | { error: 'invalid'; details: FieldErrors }
   | { error: 'forbidden'; detail: { scope: string } }
   /** Set by an actor; the gateway also sends it as `Retry-After`. */
   | { error: 'rate_limited'; message: string; retry_after_seconds: number }
-  | { error: ErrorCode; message?: string };
+  | { error: PlainCode; message?: string };
 
 /** The text of every error that Longshore answers over HTTP. */
 export const errorBody = (error: ErrorBody): string => JSON.stringify(error);

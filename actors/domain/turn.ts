@@ -4,7 +4,14 @@
  * is committed (invariant A3).
  */
 import type { ContainerRecord, ContainerStatus, ObservationOrder, PullProgress } from '../../schemas/api/container.ts';
-import { errorBody, type ErrorCode, type FieldErrors, type SuccessCode } from '../../schemas/errors.ts';
+import {
+  errorBody,
+  type ConflictDetail,
+  type ConflictReason,
+  type FieldErrors,
+  type PlainCode,
+  type SuccessCode,
+} from '../../schemas/errors.ts';
 import type { EventType } from '../../schemas/api/event.ts';
 import type { LoginRecord } from '../../schemas/api/secret.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
@@ -161,8 +168,16 @@ export const repeatable = (code: SuccessCode, value: unknown): SuccessReply => (
   isIdempotent: true,
 });
 
-export const refuse = (code: Exclude<ErrorCode, 'over_quota' | 'invalid'>, message?: string): Turn => ({
+export const refuse = (code: PlainCode, message?: string): Turn => ({
   reply: { code, body: errorBody(message === undefined ? { error: code } : { error: code, message }) },
+  changes: noChanges,
+});
+
+export const conflict = (reason: ConflictReason, message: string, detail?: ConflictDetail): Turn => ({
+  reply: {
+    code: 'conflict',
+    body: errorBody({ error: 'conflict', reason, message, ...(detail === undefined ? {} : { detail }) }),
+  },
   changes: noChanges,
 });
 

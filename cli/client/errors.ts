@@ -12,11 +12,13 @@ export class ApiError extends Error {
   readonly retryAfterS: number | undefined;
   /** Faults by field (`invalid`), empty for other errors. */
   readonly details: Readonly<Record<string, readonly string[]>>;
-  /** Of `over_quota` and `forbidden`. */
+  /** Of `conflict`, why; undefined from a server of the release before. */
+  readonly reason: string | undefined;
+  /** Of `over_quota`, `forbidden` and `conflict`. */
   readonly detail: Values;
 
   constructor(answer: Pick<Response, 'status' | 'headers'>, body: unknown) {
-    const { error, message, detail, details } = valuesIn(body);
+    const { error, message, reason, detail, details } = valuesIn(body);
     const code = textIn(error) ?? 'unknown';
     const faults = Object.entries(valuesIn(details)).map(([field, texts]) => [field, textsIn(texts)] as const);
     super(textIn(message) ?? wordsOf(code, answer.status, body, faults));
@@ -27,6 +29,7 @@ export class ApiError extends Error {
     const retryAfter = Number(answer.headers.get('retry-after') ?? Number.NaN);
     this.retryAfterS = Number.isFinite(retryAfter) ? retryAfter : undefined;
     this.details = Object.fromEntries(faults);
+    this.reason = textIn(reason);
     this.detail = valuesIn(detail);
   }
 }

@@ -3016,6 +3016,32 @@ export interface components {
     ErrorConflict: {
       /** @constant */
       error: 'conflict';
+      /** @description For programs; absent during an upgrade. */
+      reason?:
+        | (
+            | 'removing'
+            | 'not_running'
+            | 'in_use'
+            | 'exists'
+            | 'no_host'
+            | 'managed'
+            | 'overlaps'
+            | 'elsewhere'
+            | 'key_used'
+            | 'too_many'
+            | 'changed'
+            | 'disabled'
+            | 'refused'
+            | 'unsupported'
+            | 'damaged'
+          )
+        | string;
+      detail?: {
+        /** @description With `too_many`: how many there may be. */
+        max?: number;
+        /** @description With `in_use`: the first that use it. */
+        containers?: string[];
+      };
       /** @description For people; it may change at any time. */
       message?: string;
     };

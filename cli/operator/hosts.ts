@@ -80,8 +80,11 @@ export function addHosts(program: Command, terminal: Terminal): void {
         try {
           await doneOf(api.DELETE('/api/v2/operator/hosts/{key}', { params: { ...path(key), query } }));
         } catch (error) {
-          if (!(error instanceof ApiError) || error.status !== 409) throw error;
-          throw new Refused(error.message.replace('?force=true', '--force'));
+          if (!(error instanceof ApiError) || error.code !== 'conflict') throw error;
+          if ((error.reason ?? 'in_use') !== 'in_use') throw error;
+          throw new Refused(
+            'containers may run on this host: drain it and wait until none is left, or use --force to fence it',
+          );
         }
         show({ key }, key);
       }),

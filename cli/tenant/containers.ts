@@ -97,7 +97,7 @@ async function untilStatus(context: Context, name: string, status: WaitedStatus,
       const found = await waitFor(context.api, container.id, status, Math.min(leftMs, cliWaitLookMs));
       if (found !== undefined) return found;
     } catch (error) {
-      const isRefused = error instanceof ApiError && error.status === 409;
+      const isRefused = error instanceof ApiError && error.code === 'conflict';
       // A server may say first that it can't come; the next look says why.
       if (!isRefused || !cannotCome(await statusOf(context, container.id), status)) throw error;
     }

@@ -18,7 +18,10 @@ async function begin(api: Api): Promise<Begun | undefined> {
   try {
     return await dataOf(api.POST('/api/v2/sign-in/device', { body: {} }));
   } catch (error) {
-    if (error instanceof ApiError && (error.code === 'not_found' || error.code === 'conflict')) return undefined;
+    if (!(error instanceof ApiError)) throw error;
+    // A server of the release before gives no reason.
+    const cannot = error.code === 'conflict' && (error.reason ?? 'unsupported') === 'unsupported';
+    if (cannot || error.code === 'not_found') return undefined;
     throw error;
   }
 }

@@ -10,6 +10,7 @@ import { commandsTable } from './commands.ts';
 import { programMetrics } from './program-metrics.ts';
 import {
   commonErrorsTable,
+  conflictsTable,
   errorsTable,
   metricsTable,
   reasonsTable,
@@ -27,6 +28,7 @@ export const programSettings: Readonly<Record<'gateway' | 'actors' | 'host-agent
 
 export const tables: ReadonlyMap<string, () => string> = new Map([
   ['errors', errorsTable],
+  ['conflicts', conflictsTable],
   ['statuses', statusesTable],
   ['reasons', reasonsTable],
   ['metrics-common', () => metricsTable(programMetrics.common)],

@@ -2,13 +2,13 @@
 import type { Settings } from '../../lib/config.ts';
 import { reasons } from '../../schemas/api/container.ts';
 import { containerStatuses } from '../../schemas/words.ts';
-import { errorStatus, successStatus, type ErrorCode } from '../../schemas/errors.ts';
+import { conflictReasons, errorStatus, successStatus, type ErrorCode } from '../../schemas/errors.ts';
 import { authErrors, commonErrors, type Access, type QueryParameter, type Route } from '../../schemas/routes.ts';
 import { scopeText } from '../../schemas/scopes.ts';
 import type { ToolEntry } from '../fetch/tool-table.ts';
 import { code, table } from './markdown.ts';
 import type { MetricDescription } from '../../lib/metric-table.ts';
-import { errorWords, reasonWords, settingWords, statusWords, toolWords, toolingWords } from './words.ts';
+import { conflictWords, errorWords, reasonWords, settingWords, statusWords, toolWords, toolingWords } from './words.ts';
 
 const errorCodes = Object.keys(errorStatus) as ErrorCode[];
 
@@ -18,6 +18,8 @@ const bodyOf = (error: ErrorCode): string => {
       return '{"error":"over_quota","detail":{"dimension":string,"requested":integer,"max":integer}}';
     case 'invalid':
       return '{"error":"invalid","details":{field:[message,...]}}';
+    case 'conflict':
+      return '{"error":"conflict","reason":string,"message":string}';
     default:
       return `{"error":"${error}"}`;
   }
@@ -32,6 +34,12 @@ export const errorsTable = (): string =>
       errorWords[error].when,
       errorWords[error].client,
     ]),
+  );
+
+export const conflictsTable = (): string =>
+  table(
+    ['Reason', 'Meaning', 'What to do'],
+    conflictReasons.map((reason) => [code(reason), conflictWords[reason].meaning, conflictWords[reason].todo]),
   );
 
 export const statusesTable = (): string =>

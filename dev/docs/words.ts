@@ -3,7 +3,7 @@
  * status, reason and tool.
  */
 import type { ContainerStatus, Reason } from '../../schemas/api/container.ts';
-import type { ErrorCode } from '../../schemas/errors.ts';
+import type { ConflictReason, ErrorCode } from '../../schemas/errors.ts';
 import type { ToolName } from '../fetch/tool-table.ts';
 
 interface ErrorWords {
@@ -37,8 +37,8 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Use a method from `Allow`.',
   },
   conflict: {
-    when: 'The container is being removed, so it can’t be started, stopped or changed, or can’t reach the status waited for. Or a secret is used by containers, or has too many values in use, or there are too many secrets or logins. Or it does not run, so that nothing can be run in it or connected to. Or no host has room for the limits that an update wants. Or the container of an `Idempotency-Key` is gone, a host key is taken, or a tenant already has 1,000 revocations of single tokens and subjects.',
-    client: 'Read the `message`; do not send the same request again.',
+    when: 'What is there does not allow it now. `reason` says why: see [reasons of conflicts](#reasons-of-conflicts). `detail` has `max` with `too_many`, and `containers` with some of `in_use`.',
+    client: 'What the table says of the `reason`.',
   },
   precondition_failed: {
     when: '`If-Match` names no ETag that the resource still has: somebody has changed what is declared since you read it, or it was never there. Or `If-None-Match` names one that it has. Nothing was executed.',
@@ -108,6 +108,61 @@ export const statusWords: Readonly<Record<ContainerStatus, StatusWords>> = {
     next: 'pending, if the platform had chosen the host',
   },
   removing: { meaning: 'Being removed.', next: 'gone: 404' },
+};
+
+/** An owner of the release before gives no reason. */
+export const conflictWords: Readonly<Record<ConflictReason, ReasonWords>> = {
+  removing: {
+    meaning: 'It is being removed, or was.',
+    todo: 'Make another one. A name comes free when the old container is gone (404).',
+  },
+  not_running: {
+    meaning: 'The container does not run, or does not reach the status waited for by itself.',
+    todo: 'Read its status; start it or change it.',
+  },
+  in_use: {
+    meaning: 'Something still uses it: containers a secret, peers a network, containers a host.',
+    todo: 'Remove the users first; `detail.containers` has the ids of up to 100 of a secret’s.',
+  },
+  exists: { meaning: 'Another thing has this name.', todo: 'Choose another name, or read what is there.' },
+  no_host: {
+    meaning: 'No host has room for the limits that an update wants; nothing was changed.',
+    todo: 'Ask for less, or try again when there is room.',
+  },
+  managed: {
+    meaning: 'Something else manages it, and would undo the change. No route answers this yet.',
+    todo: 'Change what manages it.',
+  },
+  overlaps: {
+    meaning: 'Its addresses are in the range of another one. No route answers this yet.',
+    todo: 'Choose another range.',
+  },
+  elsewhere: { meaning: 'It is on another host. No route answers this yet.', todo: 'Choose that host.' },
+  key_used: {
+    meaning: 'What serves once was used: an `Idempotency-Key`, or the choice of a tenant at a sign-in.',
+    todo: 'Send the request with another key, or sign in again.',
+  },
+  too_many: {
+    meaning: 'There are as many as there may be: `detail.max`, where the number is fixed.',
+    todo: 'Delete one first.',
+  },
+  changed: {
+    meaning: 'Another request has changed it at the same time.',
+    todo: 'Read it again, and send the request again.',
+  },
+  disabled: {
+    meaning: 'The peer is disabled or expired, or its network does not serve this tenant.',
+    todo: 'Enable it, set a later `expires_at`, or ask the operator.',
+  },
+  refused: {
+    meaning: 'The container refused: it has no such program or user, or nothing listens on the port.',
+    todo: 'Read the `message`; fix the request or the image.',
+  },
+  unsupported: { meaning: 'This one can’t do that, now or later.', todo: 'Do without, or make another one.' },
+  damaged: {
+    meaning: 'A stored record is damaged.',
+    todo: 'Contact support. Operator: see the runbook, “Quarantined records”.',
+  },
 };
 
 interface ReasonWords {

@@ -9,7 +9,7 @@ import type { Declaration, Spec } from '../../schemas/api/spec.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { succeeded, tenantOf, written, type CallOf, type HandlerOf, type Handlers, type Writer } from '../call.ts';
-import { failure, invalid } from '../http/respond.ts';
+import { conflict, invalid } from '../http/respond.ts';
 import { mergePatch, validateSpec } from '../validation/spec.ts';
 import { createFiles, takenFrom, type Contents } from './files.ts';
 import { idempotencyKeyIn } from './idempotency.ts';
@@ -69,7 +69,7 @@ export function specRoutes(options: SpecRoutesOptions) {
       const outcome = await write({ ...call, origin: { ...call.origin, when: asRead } }, checked.value);
       if (outcome.code !== 'precondition_failed' || when !== undefined) return outcome;
     }
-    return failure('conflict', 'it was changed by others at the same time: send the request again');
+    return conflict('changed', 'it was changed by others at the same time: send the request again');
   };
 
   const create: HandlerOf<'spec.create'> = async (call) => {

@@ -4,10 +4,13 @@ import {
   errorBody,
   isSuccessCode,
   outcomeStatus,
+  type ConflictDetail,
+  type ConflictReason,
   type ErrorBody,
   type ErrorCode,
   type FieldErrors,
   type OutcomeCode,
+  type PlainCode,
 } from '../../schemas/errors.ts';
 import type { ResourceHead } from '../../schemas/api/etag.ts';
 import type { Reply } from './engine/engine.ts';
@@ -30,11 +33,11 @@ export interface TextResult extends Result {
 
 const error = (body: ErrorBody): TextResult => ({ code: body.error, body: errorBody(body) });
 
-/** The codes whose body is the bare code, or the code and a message. */
-type PlainCode = Exclude<ErrorCode, 'over_quota' | 'invalid'>;
-
 export const failure = (code: PlainCode, message?: string): TextResult =>
   error(message === undefined ? { error: code } : { error: code, message });
+
+export const conflict = (reason: ConflictReason, message: string, detail?: ConflictDetail): TextResult =>
+  error({ error: 'conflict', reason, message, ...(detail === undefined ? {} : { detail }) });
 
 export const invalid = (details: FieldErrors): TextResult => error({ error: 'invalid', details });
 
@@ -66,7 +69,7 @@ const bareErrors = new Map<string, string>();
 function bareError(code: ErrorCode): string {
   const known = bareErrors.get(code);
   if (known !== undefined) return known;
-  const body = errorBody({ error: code });
+  const body = JSON.stringify({ error: code } satisfies Pick<ErrorBody, 'error'>);
   bareErrors.set(code, body);
   return body;
 }

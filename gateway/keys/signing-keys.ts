@@ -19,7 +19,7 @@ import type { VerificationKey } from '../auth/jwks.ts';
 import type { KeyAnswer, KeyFinder } from '../auth/keys.ts';
 import { succeeded, written } from '../call.ts';
 import type { Cause } from '../../schemas/wire/audit.ts';
-import { failure, type Result } from '../http/respond.ts';
+import { conflict, failure, type Result } from '../http/respond.ts';
 import { noVaultKeys, SealError, type Vault } from '../vault/vault.ts';
 
 /** The rules for the cluster's own tokens: a gateway has checked what they say before it signed. */
@@ -176,7 +176,7 @@ export class SigningKeys implements KeyFinder {
       // Another gateway may have made the first key at the same time.
       known = 'code' in made && made.code === 'precondition_failed' ? await this.#read() : made;
     }
-    return failure('conflict', 'the signing keys were changed by others at the same time: send the request again');
+    return conflict('changed', 'the signing keys were changed by others at the same time: send the request again');
   }
 
   async #make({ page }: Known, { origin, deadlineMs, cause }: KeyRequest, endOthers: boolean): Promise<Result | Known> {

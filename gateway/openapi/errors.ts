@@ -1,5 +1,5 @@
 /** The errors of the API as components of the OpenAPI document. Pure. */
-import { errorStatus, quotaDimensions, type ErrorCode } from '../../schemas/errors.ts';
+import { conflictReasons, errorStatus, quotaDimensions, type ErrorCode } from '../../schemas/errors.ts';
 import type { Json } from './references.ts';
 
 const codes = Object.keys(errorStatus) as ErrorCode[];
@@ -46,6 +46,17 @@ function errorSchema(code: ErrorCode): Json {
       const scope = { type: 'string', description: 'A scope that would open the route.' };
       const detail = { type: 'object', required: ['scope'], properties: { scope }, additionalProperties: false };
       return closed(code, { detail, ...message });
+    }
+    case 'conflict': {
+      const properties = {
+        max: { type: 'integer', description: 'With `too_many`: how many there may be.' },
+        containers: { type: 'array', items: { type: 'string' }, description: 'With `in_use`: the first that use it.' },
+      };
+      const reason = {
+        anyOf: [{ enum: conflictReasons }, { type: 'string' }],
+        description: 'For programs; absent during an upgrade.',
+      };
+      return closed(code, { reason, detail: { type: 'object', properties }, ...message });
     }
     case 'rate_limited':
       return closed(code, { ...message, retry_after_seconds: { type: 'integer', description: 'As `Retry-After`.' } });

@@ -12,7 +12,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AskOwner, Outcome } from '../../lib/rpc/partition-client.ts';
 import { succeeded, tenantOf, written, type Call, type HandlerOf, type Handlers, type Writer } from '../call.ts';
-import { failure, invalid, ok, type Result } from '../http/respond.ts';
+import { conflict, failure, invalid, ok, type Result } from '../http/respond.ts';
 import { noVaultKeys, SealError, type Vault } from '../vault/vault.ts';
 
 const secretName = new RegExp(secretNamePattern);
@@ -55,7 +55,7 @@ export function secretRoutes(options: SecretRoutesOptions) {
       const result = await step(vault);
       if (result !== undefined) return result;
     }
-    return failure('conflict', atTheSameTime);
+    return conflict('changed', atTheSameTime);
   };
 
   const unlessStale = (outcome: Outcome): Result | undefined =>

@@ -2,7 +2,7 @@
 import { closeCodes } from '../../schemas/api/sessions/control.ts';
 import type { SessionEnd } from '../../schemas/wire/session.ts';
 import { limits } from '../../schemas/limits.ts';
-import { failure, rateLimited, type Result } from '../http/respond.ts';
+import { conflict, failure, rateLimited, type Result } from '../http/respond.ts';
 
 /** A close frame has room for so many bytes of UTF-8 (RFC 6455 section 5.5). */
 function withinFrame(text: string): string {
@@ -23,7 +23,7 @@ export function refusalOf({ reason, message }: SessionEnd): Result {
     case 'not_running':
     case 'refused':
     case 'unsupported':
-      return failure('conflict', message);
+      return conflict(reason, message ?? reason);
     case 'too_many':
       return rateLimited(limits.streamRetryAfterSeconds, message);
     case 'unauthenticated':

@@ -9,7 +9,7 @@ import { timestamp } from '../../lib/time/timestamp.ts';
 import type { DeviceSignIn, DeviceToken } from '../../schemas/api/keys/session.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Call, HandlerOf } from '../call.ts';
-import { failure, invalid, ok, type Result } from '../http/respond.ts';
+import { conflict, failure, invalid, ok, type Result } from '../http/respond.ts';
 import type { Kept } from './envelope.ts';
 import { away, chosenFromMs, noTenant, refusalOf, subjectOf, type Desk } from './desk.ts';
 import { grantsOf } from './mapping.ts';
@@ -45,7 +45,7 @@ export function deviceFlow(desk: Desk, provider: Provider) {
     const answer = await provider.beginDevice();
     if (answer.kind === 'unavailable') return away;
     if (answer.kind === 'refused') {
-      return failure('conflict', 'the identity provider has no sign-in for devices: sign in with a token');
+      return conflict('unsupported', 'the identity provider has no sign-in for devices: sign in with a token');
     }
     const { device_code: deviceCode, interval, expires_in, user_code, verification_uri } = answer.value;
     const lifeMs = Math.min(expires_in * 1000, limits.deviceSignInMs);

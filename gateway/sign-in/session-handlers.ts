@@ -10,7 +10,7 @@ import { unauthenticated } from '../auth/gate.ts';
 import type { HandlerOf } from '../call.ts';
 import { seeOther } from '../http/html.ts';
 import { forbidden } from '../http/refusals.ts';
-import { failure } from '../http/respond.ts';
+import { conflict, failure } from '../http/respond.ts';
 import type { Cookies } from './cookies.ts';
 import { signedInPage, signedOutPage } from './pages.ts';
 import type { PersonSessions } from './sessions.ts';
@@ -64,7 +64,7 @@ export function signedInHandlers(options: SessionHandlerOptions) {
     const { identity, crossSite } = admission;
     if (crossSite) return forbidden;
     if (!isSessionId(identity.tokenId)) {
-      return failure('conflict', 'this token is not of a sign-in: delete its key, or ask its issuer to end it');
+      return conflict('unsupported', 'this token is not of a sign-in: delete its key, or ask its issuer to end it');
     }
     return (await sessions.end(call, identity, identity.tokenId)) ?? done;
   };

@@ -14,7 +14,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AuditNotes } from '../audit/notes.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
-import { failure, type Result } from '../http/respond.ts';
+import { conflict, failure, type Result } from '../http/respond.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { signedOutEvent, unknownOutcomes } from '../audit/security-events.ts';
 import { revocationOf } from '../auth/revocations.ts';
@@ -67,9 +67,9 @@ const notAudited = failure(
 );
 
 const revokedMeanwhile = 'your tokens were revoked after this sign-in; sign in again, or ask the operator why';
-const chosenBefore = failure('conflict', 'a tenant was chosen at this sign-in already; sign in again');
-const noRoom = failure(
-  'conflict',
+const chosenBefore = conflict('key_used', 'a tenant was chosen at this sign-in already; sign in again');
+const noRoom = conflict(
+  'too_many',
   'the server keeps no more choices of these tenants just now; open /login?tenant=NAME with the name of one',
 );
 

@@ -7,7 +7,7 @@ import type { AskOwner, LaneKind, Outcome } from '../../lib/rpc/partition-client
 import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf } from '../call.ts';
-import { failure, ok, type Result } from '../http/respond.ts';
+import { conflict, failure, ok, type Result } from '../http/respond.ts';
 import { refusalOf } from '../sessions/close.ts';
 import type { Showing, StreamHost } from '../streams/host.ts';
 import { follow, wantsAnswer } from '../streams/requests.ts';
@@ -168,7 +168,7 @@ export const statsHandler =
       const handled = await once(options, call);
       if (handled !== undefined) return handled;
       if (options.clock.monotonicMs() >= untilMs || call.exchange.aborted) {
-        return failure('conflict', 'the container does not run');
+        return conflict('not_running', 'the container does not run');
       }
       await sleep(limits.statsSwapLookMs);
     }

@@ -12,7 +12,7 @@ import type { Forage } from './vpn.ts';
 import { keyringOf, type Keyring } from './service/keyring.ts';
 import type { Material, PeerAccess } from './service/materials.ts';
 import { Refusal, refusing } from './service/refusal.ts';
-import { failure, type Result } from '../http/respond.ts';
+import { conflict, failure, type Result } from '../http/respond.ts';
 import { attachment, fileName } from './render/filename.ts';
 import { mobileconfig } from './render/apple/mobileconfig.ts';
 import { pac } from './render/pac.ts';
@@ -50,7 +50,7 @@ function refuseClosed({ grant }: Call, { peer, network }: Material): void {
   if (servesTenant(network.settings, peer.tenant)) return;
   throw new Refusal(
     grant === undefined
-      ? failure('conflict', 'the network of this peer does not serve this tenant; ask the operator to add it')
+      ? conflict('disabled', 'the network of this peer does not serve this tenant; ask the operator to add it')
       : failure('unauthenticated'),
   );
 }
@@ -69,7 +69,7 @@ export function artifactRoutes(forage: Forage) {
     const standing = peerStateOf(loaded.peer, forage.clock.nowMs());
     if (standing !== 'active')
       throw new Refusal(
-        failure('conflict', `the peer is ${standing}; enable it, or set a later expires_at, and download again`),
+        conflict('disabled', `the peer is ${standing}; enable it, or set a later expires_at, and download again`),
       );
     const material = needs === 'certificate' ? await peers.fresh(call, access, loaded, keys) : loaded;
     return { ...material, baseUrl: forage.publicUrl() };

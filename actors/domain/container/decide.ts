@@ -17,6 +17,7 @@ import { excessInRegion, excessInTenant, refuseExcess, type Excess } from '../te
 import { regionsThatMayPull, registryRefusal } from '../tenant/registries.ts';
 import {
   answer,
+  conflict,
   data,
   invalid,
   noChanges,
@@ -199,7 +200,7 @@ function earlierCreate(
     return invalid({ idempotency_key: ['was used with a different body'] });
   }
   return record.kind === 'tombstone'
-    ? refuse('conflict', 'the container that was created with this key no longer exists')
+    ? conflict('key_used', 'the container that was created with this key no longer exists')
     : answer(reply('created', record, context));
 }
 
@@ -226,7 +227,7 @@ export function start(state: PartitionView, ask: Of<'container.start'>, context:
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   const waits = record.observed.status === 'failed' || record.observed.status === 'backoff';
   if (record.desired === 'running' && !waits) return answer(reply('ok', record, context), doorbellOnly(record));
   const tenant = state.tenant(ask.tenant);
@@ -272,7 +273,7 @@ export function stop(state: PartitionView, ask: Of<'container.stop'>, context: T
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   if (record.desired === 'stopped') return answer(reply('ok', record, context), doorbellOnly(record));
   const next = want(record, 'stopped', context);
   return answer(reply('ok', next, context), changed(next, [eventOf('stop_requested', next, context)]));
@@ -306,7 +307,7 @@ export function update(state: PartitionView, ask: Of<'container.update'>, contex
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   const after = patched(record.spec, ask.patch);
   return after.ok
     ? change(state.tenant(ask.tenant), record, { ...versionOf(record), spec: after.spec }, 'update_requested', context)
@@ -318,7 +319,7 @@ export function operate(state: PartitionView, ask: Of<'container.operate'>, cont
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   const { pull_policy, secret_refs, config_files } = ask.fields;
   const taken = config_files?.find(({ path }) => Object.hasOwn(record.secrets?.files ?? {}, path));
   if (taken !== undefined) return invalid({ config_files: [`${taken.path} is the file of a secret of the tenant`] });
@@ -362,7 +363,7 @@ export function change(
   if (hasRoomFor(record, next, context)) return answer(show(next), changed(next, events));
   const moving = moveUpdate(next, tenant, context);
   if (moving === undefined) {
-    return refuse('conflict', 'no host has room for the container with these limits; the container was not changed');
+    return conflict('no_host', 'no host has room for the container with these limits; the container was not changed');
   }
   return answer(show(moving.record), {
     ...moving.changes,

@@ -23,10 +23,10 @@ import { page, pageOf } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import {
   answer,
+  conflict,
   data,
   invalid,
   noChanges,
-  refuse,
   repeatable,
   type Changes,
   type EventDraft,
@@ -49,7 +49,7 @@ export function put(state: PartitionView, ask: Of<'metadata.put'>, context: Turn
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   const fields = fieldsOf(ask, metadataOf(record.spec));
   const faults = fields.labels === undefined ? [] : containerFields.labels.faultsOf(fields.labels);
   if (faults.length > 0) return invalid({ _: [...faults] });

@@ -3,7 +3,7 @@ import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { isSameForEngine, policyOf, policyShown, policyStored, textOfPolicy } from '../../../schemas/api/policy.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, data, repeatable, type Turn, type TurnContext } from '../turn.ts';
 import { change, find, doorbellOnly } from './decide.ts';
 import { changed, eventOf, withNext } from './transitions.ts';
 import { versionOf } from './updates.ts';
@@ -23,7 +23,7 @@ export function put(state: PartitionView, { policy, ...ask }: Of<'policy.put'>, 
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   const reply = repeatable('ok', policyShown(policy));
   if (textOfPolicy(policy) === textOfPolicy(policyOf(record))) return answer(reply, doorbellOnly(record));
   if (!isSameForEngine(policy, policyOf(record))) {

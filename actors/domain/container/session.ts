@@ -3,7 +3,7 @@ import type { ContainerStatus } from '../../../schemas/api/container.ts';
 import type { SessionPlace } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, data, refuse, type Turn, type TurnContext } from '../turn.ts';
 import { find } from './decide.ts';
 import { shownStatus } from './view.ts';
 
@@ -22,7 +22,7 @@ export function session(
   if (status === 'unknown') return refuse('unavailable', 'the host of the container is silent; try again');
   const { placement } = record;
   if (!mayRun.has(status) || placement.phase !== 'placed') {
-    return refuse('conflict', `the container does not run: it is ${status}`);
+    return conflict('not_running', `the container does not run: it is ${status}`);
   }
   const agent = fleet.enrolledKey(placement.host);
   if (agent == null) {

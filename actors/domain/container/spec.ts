@@ -24,11 +24,11 @@ import { damagedTenant } from '../tenant/decide.ts';
 import type { TenantView } from '../tenant/state.ts';
 import {
   answer,
+  conflict,
   data,
   invalid,
   isSuccess,
   noChanges,
-  refuse,
   repeatable,
   type EventDraft,
   type Turn,
@@ -118,7 +118,7 @@ export function put(state: PartitionView, ask: Of<'spec.put'>, context: TurnCont
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   const tenant = state.tenant(ask.tenant);
   const turn = putParts(tenant, record, ask, context);
   const { host_key } = ask.declaration;

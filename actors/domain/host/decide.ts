@@ -21,6 +21,7 @@ import { pageByKey } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import {
   answer,
+  conflict,
   data,
   noChanges,
   refuse,
@@ -104,7 +105,7 @@ const shown = (code: 'ok' | 'created' | 'accepted', record: HostRecord, context:
 const raised = (number: number, { nowMs }: TurnContext): number => Math.max(number + 1, nowMs);
 
 export function create(state: PartitionView, ask: Of<'host.create'>, context: TurnContext): Turn {
-  if (state.host(ask.host) !== undefined) return refuse('conflict', 'a host with this key exists');
+  if (state.host(ask.host) !== undefined) return conflict('exists', 'a host with this key exists');
   const record: HostRecord = {
     kind: 'host',
     key: ask.host,
@@ -142,7 +143,7 @@ export const list = (state: PartitionView, ask: Of<'host.list'>, context: TurnCo
   });
 
 const beingRemoved = (): Turn =>
-  refuse('conflict', 'the host is fenced, and is removed once its containers have stopped');
+  conflict('removing', 'the host is fenced, and is removed once its containers have stopped');
 
 export function joinToken(state: PartitionView, ask: Of<'host.join_token'>, context: TurnContext): Turn {
   const record = state.host(ask.host);
@@ -232,8 +233,8 @@ export function remove(state: PartitionView, ask: Of<'host.remove'>, context: Tu
   if (record.fencedAtMs !== undefined) return shown('accepted', record, context, noChanges);
   if (isEmptied(record, context.fleet)) return shown('accepted', record, context, forgotten(record, context));
   if (!isForced) {
-    return refuse(
-      'conflict',
+    return conflict(
+      'in_use',
       'containers may run on this host: drain it and wait until none is left, or use ?force=true to fence it',
     );
   }

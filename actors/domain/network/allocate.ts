@@ -5,7 +5,7 @@
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { servesTenant, type LeaseRecord, type Reservation } from '../../../schemas/api/network.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, noChanges, refuse, repeatable, type Reply, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, noChanges, refuse, repeatable, type Reply, type Turn, type TurnContext } from '../turn.ts';
 import { find } from './find.ts';
 import { lastOf } from './view.ts';
 
@@ -24,8 +24,8 @@ export function reserve(state: PartitionView, ask: Of<'network.reserve'>, contex
   if (held !== undefined) return answer(reply(held.index));
   const index = network.freeIndex(lastOf(record));
   if (index === undefined)
-    return refuse(
-      'conflict',
+    return conflict(
+      'too_many',
       'the network has no free address; remove peers, or ask the operator for a larger network',
     );
   const lease: LeaseRecord = {

@@ -15,8 +15,8 @@ import { pageByKey } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import {
   answer,
+  conflict,
   noChanges,
-  refuse,
   repeatable,
   type Changes,
   type Reply,
@@ -44,7 +44,7 @@ export function create(state: PartitionView, ask: Of<'network.create'>, context:
   if (before !== undefined) {
     // The answer to this very request was lost, and it is asked again.
     const isOurs = before.wireguard.publicKey === ask.made.wireguard.publicKey;
-    return isOurs ? answer(shown('created', before, network)) : refuse('conflict', 'a network with this name exists');
+    return isOurs ? answer(shown('created', before, network)) : conflict('exists', 'a network with this name exists');
   }
   const record: NetworkRecord = {
     ...ask.made,
@@ -77,18 +77,18 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   const settings = ask.keepsTenants === true ? { ...ask.settings, tenants: record.settings.tenants } : ask.settings;
   const { ipv4_pool, ipv6_pool } = record.settings;
   if (!isSamePool(settings.ipv4_pool, ipv4_pool) || !isSamePool(settings.ipv6_pool, ipv6_pool)) {
-    return refuse('conflict', 'the pools of a network never change');
+    return conflict('unsupported', 'the pools of a network never change');
   }
   if (record.nameConstraints === true && settings.endpoint !== record.settings.endpoint) {
-    return refuse(
-      'conflict',
+    return conflict(
+      'unsupported',
       'the authority of this network can certify only its present endpoint; make another network',
     );
   }
   // The certificate was made for the endpoint that the gateway read; another request has changed
   // the endpoint since.
   if (server === null && settings.endpoint !== record.settings.endpoint) {
-    return refuse('conflict', 'the network was changed meanwhile; read it again');
+    return conflict('changed', 'the network was changed meanwhile; read it again');
   }
   const next = {
     ...record,
@@ -106,7 +106,7 @@ export function certify(state: PartitionView, ask: Of<'network.certify'>, contex
   const { record } = found;
   const { serial } = record[ask.which];
   if (serial === ask.certificate.serial) return answer(repeatable('ok', record));
-  if (serial !== ask.replaces) return refuse('conflict', 'the certificate was replaced meanwhile; read it again');
+  if (serial !== ask.replaces) return conflict('changed', 'the certificate was replaced meanwhile; read it again');
   const certificate = sameKey(record[ask.which], ask.certificate);
   const next: NetworkRecord = { ...record, [ask.which]: certificate, updatedAtMs: context.nowMs };
   return answer(repeatable('ok', next), stored(next));
@@ -116,7 +116,7 @@ export function certify(state: PartitionView, ask: Of<'network.certify'>, contex
 export function remove(state: PartitionView, ask: Of<'network.remove'>): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
-  if (found.network.allocated > 0) return refuse('conflict', 'the network has peers; remove them first');
+  if (found.network.allocated > 0) return conflict('in_use', 'the network has peers; remove them first');
   return answer({ code: 'no_content', body: '' }, { ...noChanges, deletes: [keys.network(ask.network)] });
 }
 

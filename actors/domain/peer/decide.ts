@@ -19,10 +19,10 @@ import { excessInTenant, refuseExcess } from '../tenant/quota.ts';
 import { tooManyPeersGone } from '../tenant/remembered.ts';
 import {
   answer,
+  conflict,
   data,
   invalid,
   noChanges,
-  refuse,
   repeatable,
   type Changes,
   type Turn,
@@ -59,7 +59,7 @@ export function create(state: PartitionView, ask: Of<'peer.create'>, context: Tu
   if (before !== undefined) return answer(shown('created', before, context));
   if (tenant.peers.damaged.has(ask.peer)) return damaged;
   // Its reservation has lapsed, or it was made and removed: the address may be another's by now.
-  if (tombstones.has(ask.peer)) return refuse('conflict', 'this peer was removed; create another');
+  if (tombstones.has(ask.peer)) return conflict('removing', 'this peer was removed; create another');
   const refusal = refusalOf(tenant, ask.made.name, context);
   if (refusal !== undefined) return refusal;
   const insertedAtMs = insertionMs(newest, ask.peer, context.nowMs);

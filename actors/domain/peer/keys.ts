@@ -7,15 +7,15 @@ import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import type { PartitionView } from '../state.ts';
 import { tooManyRotations } from '../tenant/remembered.ts';
-import { answer, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, repeatable, type Turn, type TurnContext } from '../turn.ts';
 import { changed, find, revocation, revokeAll, shown, told, unexpired, withNext } from './transitions.ts';
 import { unacknowledgedOf } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-const replacedMeanwhile = refuse('conflict', 'the certificate was replaced meanwhile; read it again');
-const tooMuchUntold = refuse(
-  'conflict',
+const replacedMeanwhile = conflict('changed', 'the certificate was replaced meanwhile; read it again');
+const tooMuchUntold = conflict(
+  'too_many',
   'earlier changes of this peer have not reached the network yet; try again later',
 );
 

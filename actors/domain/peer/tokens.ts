@@ -5,7 +5,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { peerStateOf, type PeerGrant, type PeerRecord, type PeerToken } from '../../../schemas/api/peer.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, data, refuse, type Turn, type TurnContext } from '../turn.ts';
 import { find, kept } from './transitions.ts';
 import { aliveTokens, tokenView } from './view.ts';
 
@@ -19,7 +19,9 @@ export function tokenCreate(state: PartitionView, ask: Of<'peer.token.create'>, 
   const made = data('created', tokenView(ask.token));
   if (alive.some(({ id }) => id === ask.token.id)) return answer(made);
   if (alive.length >= limits.peerTokens) {
-    return refuse('conflict', `the peer has ${limits.peerTokens} tokens; revoke one first`);
+    return conflict('too_many', `the peer has ${limits.peerTokens} tokens; revoke one first`, {
+      max: limits.peerTokens,
+    });
   }
   return answer(made, kept({ ...record, tokens: [...alive, ask.token], updatedAtMs: context.nowMs }));
 }

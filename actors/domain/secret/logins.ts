@@ -6,7 +6,7 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { again, changed, eventOf, withNext } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, noChanges, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, data, noChanges, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
 import { inTurns } from '../tenant/turns.ts';
 import { floorAbove } from './secrets.ts';
 import { isNewer } from './state.ts';
@@ -52,9 +52,10 @@ export function put(state: PartitionView, ask: Of<'login.put'>, context: TurnCon
   const { logins } = state.tenant(ask.tenant).secrets;
   if (ask.version !== nextOf(state, ask)) return refuse('precondition_failed', 'the login has changed meanwhile');
   if (!logins.has(ask.registry) && logins.size >= limits.registriesPerTenant)
-    return refuse(
-      'conflict',
+    return conflict(
+      'too_many',
       `there are already ${limits.registriesPerTenant} logins, which is the most: delete one first`,
+      { max: limits.registriesPerTenant },
     );
   const record: LoginRecord = {
     kind: 'login',

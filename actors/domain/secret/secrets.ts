@@ -10,7 +10,7 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
-import { answer, data, invalid, noChanges, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, data, invalid, noChanges, refuse, type Turn, type TurnContext } from '../turn.ts';
 import { currentOf, type Values } from './state.ts';
 import { nextVersion } from './versions.ts';
 
@@ -80,15 +80,16 @@ export function put(state: PartitionView, ask: Of<'secret.put'>, context: TurnCo
   if (version !== nextVersion(current, secrets.floor, state.vpn.incarnation))
     return refuse('precondition_failed', changedMeanwhile);
   if (values === undefined && secrets.values.size >= limits.secretsPerTenant)
-    return refuse(
-      'conflict',
+    return conflict(
+      'too_many',
       `there are already ${limits.secretsPerTenant} secrets, which is the most: delete one first`,
+      { max: limits.secretsPerTenant },
     );
   const users = secrets.users(name);
   if (binary === true && users.isVariable)
     return invalid({ value: ['must be text without NUL: a container has it in an environment variable'] });
   if (users.versions >= limits.secretVersions)
-    return refuse('conflict', 'updates to earlier values are under way: wait until they have ended');
+    return conflict('too_many', 'updates to earlier values are under way: wait until they have ended');
   const record: SecretRecord = {
     kind: 'secret',
     tenant: ask.tenant,
@@ -116,9 +117,10 @@ export function remove(state: PartitionView, ask: Of<'secret.remove'>, context: 
   const values = tenant.secrets.values.get(ask.name);
   if (values === undefined) return refuse('not_found');
   if (tenant.damaged.size > 0)
-    return refuse('conflict', 'a container that may use this secret has a damaged record; contact support');
+    return conflict('damaged', 'a container that may use this secret has a damaged record; contact support');
   const users = tenant.secrets.users(ask.name).ids;
-  if (users.size > 0) return refuse('conflict', usedBy(tenant, users));
+  if (users.size > 0)
+    return conflict('in_use', usedBy(tenant, users), { containers: firstOf(users, limits.secretUsersShown) });
   const deletes = [...values.keys()].map((version) => keys.secret(ask.tenant, ask.name, version));
   const records = [floorAbove(tenant, currentOf(values) ?? 0, context)];
   return answer({ code: 'no_content', body: '' }, { ...noChanges, records, deletes });

@@ -8,7 +8,7 @@ import { change, find } from '../container/decide.ts';
 import { versionOf } from '../container/updates.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
-import { answer, data, invalid, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, data, invalid, repeatable, type Turn, type TurnContext } from '../turn.ts';
 import { currentOf } from './state.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -31,7 +31,7 @@ export function put(state: PartitionView, ask: Of<'container.secrets.put'>, cont
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   const tenant = state.tenant(ask.tenant);
   const uses = usesFor(tenant, record, ask.secrets);
   if ('faults' in uses) return invalid(uses.faults);

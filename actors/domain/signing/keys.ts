@@ -5,7 +5,7 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import type { SigningKeyPage } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, noChanges, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, data, noChanges, refuse, type Turn, type TurnContext } from '../turn.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -38,7 +38,8 @@ export function put(state: PartitionView, ask: Of<'signing_key.put'>, { nowMs, e
   const isOver = (id: string, record: SigningKeyRecord | null): boolean =>
     id !== current?.id && record !== null && (record.untilMs ?? 0) <= expiryMs;
   const ended = [...known].flatMap(([id, record]) => (ask.endOthers || isOver(id, record) ? [id] : []));
-  if (known.size - ended.length >= limits.signingKeys) return refuse('conflict', tooMany);
+  if (known.size - ended.length >= limits.signingKeys)
+    return conflict('too_many', tooMany, { max: limits.signingKeys });
   const made: SigningKeyRecord = { kind: 'signing_key', ...ask.key, insertedAtMs: nowMs, untilMs: null };
   const untilMs = nowMs + ask.lifeMaxMs + limits.signingKeyRestMs;
   const before: SigningKeyRecord[] = current === undefined || ask.endOthers ? [] : [{ ...current, untilMs }];

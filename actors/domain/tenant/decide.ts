@@ -18,6 +18,7 @@ import type { PartitionView } from '../state.ts';
 import { pageByKey, pageOf } from '../page.ts';
 import {
   answer,
+  conflict,
   data,
   invalid,
   refuse,
@@ -112,8 +113,8 @@ export const list = (state: PartitionView, { limit, after }: Of<'tenant.list'>):
     JSON.stringify(summary(tenant)),
   );
 
-const damagedUntilRepaired = refuse(
-  'conflict',
+const damagedUntilRepaired = conflict(
+  'damaged',
   'the record of this tenant is damaged; send "repair": true to replace it, which revokes every token issued until now',
 );
 
@@ -160,7 +161,7 @@ export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: 
   // All tokens of the tenant can be revoked always; the next such revocation takes the place of
   // this one.
   if (alive.length >= max && ask.revocation.match.by !== 'tenant') {
-    return refuse('conflict', revocationsFull);
+    return conflict('too_many', revocationsFull, { max });
   }
   const record = { ...before, revocations: [...alive, ask.revocation], updatedAtMs: context.nowMs };
   const { issuedUntilS, untilMs } = ask.revocation;

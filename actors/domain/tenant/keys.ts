@@ -7,7 +7,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, invalid, noChanges, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, data, invalid, noChanges, refuse, type Turn, type TurnContext } from '../turn.ts';
 import { damagedTenant, stillNeeded } from './decide.ts';
 import type { TenantView } from './state.ts';
 
@@ -61,9 +61,9 @@ export function create(state: PartitionView, ask: Of<'key.create'>, { expiryMs }
     if (isAlive(id) && record?.name === ask.made.name) return invalid({ name: ['has already been taken'] });
   }
   const count = tenant.keys.size - ended.length;
-  if (count >= limits.keysPerTenant) return refuse('conflict', keysFull);
+  if (count >= limits.keysPerTenant) return conflict('too_many', keysFull, { max: limits.keysPerTenant });
   const revocations = tenant.record.revocations.filter(({ untilMs }) => untilMs > expiryMs).length;
-  if (revocations + count >= limits.revocationsPerTenant) return refuse('conflict', revocationsFull);
+  if (revocations + count >= limits.revocationsPerTenant) return conflict('too_many', revocationsFull);
   const record: KeyRecord = { kind: 'key', tenant: ask.tenant, ...ask.made };
   const deletes = ended.map((id) => keys.key(ask.tenant, id));
   return answer(data('created', viewOf(tenant, record.id, record)), { ...noChanges, records: [record], deletes });

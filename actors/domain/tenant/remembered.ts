@@ -9,7 +9,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import { capsOf } from '../../../schemas/api/tenant.ts';
 import type { TenantView } from './state.ts';
-import { refuse, refuseFor, type Turn, type TurnContext } from '../turn.ts';
+import { conflict, refuseFor, type Turn, type TurnContext } from '../turn.ts';
 import { tombstoneEndMs, type PeersView } from '../vpn-state.ts';
 
 const { anHourMs: hourMs } = limits;
@@ -85,8 +85,8 @@ export function tooManyPeersGone(tenant: TenantView, context: TurnContext): Turn
   );
 }
 
-const takesAnother = refuse(
-  'conflict',
+const takesAnother = conflict(
+  'too_many',
   `this peer has had ${limits.peerRevocationsKept} certificates that have not expired, which is the most that are remembered of one: ` +
     'remove the peer and make another',
 );

@@ -1,10 +1,11 @@
 /** Whether a wait has its answer, by a look at the status. Pure. */
 import type { WaitOutcome } from '../../../schemas/api/container.ts';
+import type { ConflictReason } from '../../../schemas/errors.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
 import type { Outcome } from '../../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../../lib/rpc/decode.ts';
 import { succeeded } from '../../call.ts';
-import { failure, ok } from '../../http/respond.ts';
+import { conflict, ok } from '../../http/respond.ts';
 
 /** For how long an unhealthy container may become healthy again before it counts as failed. */
 const waitUnhealthyMs = 5000;
@@ -51,7 +52,7 @@ export function judgeWait(
   }
   if (view.status === goal.status) return answer(outcome);
   const why = whyNever(goal.status, view);
-  return why === undefined ? { kind: 'wait', last: view } : answer(failure('conflict', why));
+  return why === undefined ? { kind: 'wait', last: view } : answer(conflict(...why));
 }
 
 /** The answer for a container that is gone. */
@@ -62,21 +63,24 @@ export const goneAs = ({ until }: Goal, view: object): Outcome =>
 const onItsWay: ReadonlySet<string> = new Set(['pending', 'pulling', 'starting', 'running', 'backoff']);
 const ofAStop: ReadonlySet<string> = new Set(['stopping', 'stopped', 'failed']);
 
+type Never = readonly [reason: ConflictReason, message: string];
+
 /** Why the status can not come unless somebody changes the container; undefined: it may. */
-function whyNever(wanted: string, view: StatusSeen): string | undefined {
+function whyNever(wanted: string, view: StatusSeen): Never | undefined {
   const { status, desired, reason, message } = view;
-  if (status === 'removing') return wanted === 'removed' ? undefined : 'the container is being removed';
+  if (status === 'removing') return wanted === 'removed' ? undefined : ['removing', 'the container is being removed'];
   const why = reason === null ? '' : ` (${message === null ? reason : `${reason}: ${message}`})`;
   const isAtRest = (status === 'stopped' || status === 'failed') && isOf(view, view.generation);
   if (desired === 'stopped' && onItsWay.has(wanted))
     return isAtRest
-      ? `the container is ${status}${why}, and becomes ${wanted} only after a start`
-      : `the container is to stop, and becomes ${wanted} only after a start`;
-  if (desired === 'stopped' && isAtRest && ofAStop.has(wanted)) return `the container is ${status}${why} already`;
+      ? ['not_running', `the container is ${status}${why}, and becomes ${wanted} only after a start`]
+      : ['not_running', `the container is to stop, and becomes ${wanted} only after a start`];
+  if (desired === 'stopped' && isAtRest && ofAStop.has(wanted))
+    return ['not_running', `the container is ${status}${why} already`];
   // A login of its registry starts it again.
   if (desired === 'running' && reason === 'image_auth') return undefined;
   if (desired === 'running' && status === 'failed' && isAtRest && onItsWay.has(wanted))
-    return `the container is failed${why}, and is tried again only after a start or a change`;
+    return ['not_running', `the container is failed${why}, and is tried again only after a start or a change`];
   return undefined;
 }
 

@@ -3,7 +3,7 @@ import t from 'tap';
 import { splitHead } from '../../../schemas/api/etag.ts';
 import { createDomain, hostDirtyKey, records } from '../../../actors/domain/domain.ts';
 import type { StateRecord } from '../../../actors/domain/records.ts';
-import { noChanges, refuse, type Changes, type Effect, type Reply } from '../../../actors/domain/turn.ts';
+import { conflict, noChanges, refuse, type Changes, type Effect, type Reply } from '../../../actors/domain/turn.ts';
 import { Placements } from '../../../actors/endpoints/placements.ts';
 import { wholePartition } from '../../../actors/runtime/domain.ts';
 import type { TombstoneRecord } from '../../../schemas/api/container.ts';
@@ -136,18 +136,18 @@ t.test('a reader waits for what it looks at', (t) => {
 
 t.test('which answers are the last word about a write that changed nothing', (t) => {
   const { domain } = domainWith();
-  const [ok, conflict, unavailable] = [
+  const [ok, refused, unavailable] = [
     { code: 'ok', body: '' },
-    refuse('conflict').reply,
+    conflict('removing', 'x').reply,
     refuse('unavailable').reply,
   ] as const;
   const rows: [string, WriteAsk['type'], Reply, boolean][] = [
     ['done already', 'container.start', ok, true],
     ['as often as one asks', 'container.start', { ...ok, isIdempotent: true }, false],
-    ['refused', 'container.start', conflict, true],
+    ['refused', 'container.start', refused, true],
     ['refused for now', 'container.start', unavailable, false],
-    ['between partitions, refused', 'network.learn', conflict, false],
-    ['between partitions, refused', 'peer.forgo', conflict, false],
+    ['between partitions, refused', 'network.learn', refused, false],
+    ['between partitions, refused', 'peer.forgo', refused, false],
     ['between partitions, heard', 'network.learn', ok, true],
   ];
   for (const [name, type, reply, isFinal] of rows) {

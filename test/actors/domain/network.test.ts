@@ -155,6 +155,7 @@ t.test('the last address of a pool, and the one after', (t) => {
       over.body,
       {
         error: 'conflict',
+        reason: 'too_many',
         message: 'the network has no free address; remove peers, or ask the operator for a larger network',
       },
       pool,

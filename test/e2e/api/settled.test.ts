@@ -60,7 +60,10 @@ t.test('what a declaration becomes', async (t) => {
     t.match(await settled(web), { outcome: 'done', status: 'running' }, 'the version of before');
     await acme.stop(web);
     t.match(await settled(web), { outcome: 'stopped', status: 'stopped' });
-    t.match(await late, { status: 409, body: { error: 'conflict', message: /is stopped already/ } });
+    t.match(await late, {
+      status: 409,
+      body: { error: 'conflict', reason: 'not_running', message: /is stopped already/ },
+    });
     t.match(await acme.wait(web, 'running'), { status: 409, body: { message: /only after a start/ } });
 
     await acme.remove(web);

@@ -67,7 +67,7 @@ t.test('a host is drained, then removed', async (t) => {
   const refused = await operator.call('DELETE', `${hosts}/${hostKey}`);
   t.match(
     refused,
-    { status: 409, body: { error: 'conflict', message: /drain it/ } },
+    { status: 409, body: { error: 'conflict', reason: 'in_use', message: /drain it/ } },
     'the pinned container may still run',
   );
   t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true&dead=true`)).status, 202);

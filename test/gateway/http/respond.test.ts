@@ -1,6 +1,7 @@
 import t from 'tap';
 import { version } from '../../../lib/version.ts';
 import {
+  conflict,
   created,
   failure,
   invalid,
@@ -42,22 +43,24 @@ t.test('429 and 503 say when to try again', (t) => {
   t.equal(headersOf(rateLimited(7))['retry-after'], '7');
   const body = '{"error":"unavailable","retry_after_seconds":30}';
   t.equal(headersOf({ code: 'unavailable', body })['retry-after'], '30');
-  t.equal(headersOf(failure('conflict', 'x'))['retry-after'], undefined);
+  t.equal(headersOf(conflict('exists', 'x'))['retry-after'], undefined);
   t.end();
 });
 
-t.test('an error has its code, and a message, details or a scope', (t) => {
+t.test('an error has its code, and a message, a reason, details or a scope', (t) => {
   const bodies = [
-    failure('conflict'),
-    failure('conflict', 'taken'),
+    failure('not_found'),
+    conflict('exists', 'taken'),
+    conflict('too_many', 'delete one first', { max: 2 }),
     invalid({ name: ['is bad'] }),
     missingScope('operator'),
   ];
   t.same(
     bodies.map(({ body }) => JSON.parse(body)),
     [
-      { error: 'conflict' },
-      { error: 'conflict', message: 'taken' },
+      { error: 'not_found' },
+      { error: 'conflict', reason: 'exists', message: 'taken' },
+      { error: 'conflict', reason: 'too_many', message: 'delete one first', detail: { max: 2 } },
       { error: 'invalid', details: { name: ['is bad'] } },
       { error: 'forbidden', detail: { scope: 'operator' } },
     ],

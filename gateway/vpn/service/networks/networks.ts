@@ -10,7 +10,7 @@ import { authorityOf, crlUrl, networkPlace } from './authority.ts';
 import type { Keyring } from '../keyring.ts';
 import type { Materials } from '../materials.ts';
 import { Refusal } from '../refusal.ts';
-import { failure, invalid } from '../../../http/respond.ts';
+import { conflict, invalid } from '../../../http/respond.ts';
 import type { FieldErrors } from '../../../../schemas/errors.ts';
 import { newFaults, type AskedSettings, type NetworkToMake } from '../../../validation/network.ts';
 import { isRenewalDue, isTooLong } from '../renewal.ts';
@@ -23,7 +23,7 @@ export interface NetworkKeeperOptions {
   readonly defaultNetwork: NetworkName;
 }
 
-const taken = failure('conflict', 'a network of this name exists; choose another name');
+const taken = conflict('exists', 'a network of this name exists; choose another name');
 
 /** @throws Refusal if there is a fault */
 function refuse(faults: FieldErrors): void {

@@ -16,7 +16,7 @@ import { succeeded } from '../../../call.ts';
 import { newToken } from '../../../auth/random-tokens.ts';
 import { newPassword } from '../../pki/secrets.ts';
 import { domainOfPeers } from '../../pki/x509.ts';
-import { failure, invalid } from '../../../http/respond.ts';
+import { conflict, invalid } from '../../../http/respond.ts';
 import { forms } from '../../../../lib/validation/words.ts';
 import type { PeerSettings } from '../../../validation/peer.ts';
 import { isIpv4 } from '../../../validation/vpn-lists.ts';
@@ -136,7 +136,7 @@ export class PeerMaker {
   async rotate(asker: Asker, { peer, network }: Material, keyring: Keyring): Promise<NewPeer> {
     // No certificate outlives its peer.
     if (peerStateOf(peer, this.#options.clock.nowMs()) === 'expired') {
-      throw new Refusal(failure('conflict', 'the peer is expired; set a later expires_at first'));
+      throw new Refusal(conflict('disabled', 'the peer is expired; set a later expires_at first'));
     }
     const owner: PeerOwner = { tenant: peer.tenant, peer: peer.id };
     const keys = await this.#turns.run(owner.tenant, asker.deadlineMs, () =>

@@ -116,7 +116,7 @@ t.test('answers', async (t) => {
     t.equal(made.status, 201, made.text);
     t.equal((await acme.remove(made.body.data)).status, 202);
     t.equal((await acme.wait(made.body.data, 'removed')).status, 200);
-    t.match(await create(), { status: 409, body: { error: 'conflict' } });
+    t.match(await create(), { status: 409, body: { error: 'conflict', reason: 'key_used' } });
   });
 
   t.test('the generation of a write is the one to wait for', async (t) => {

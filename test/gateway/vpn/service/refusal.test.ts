@@ -1,5 +1,5 @@
 import t from 'tap';
-import { failure } from '../../../../gateway/http/respond.ts';
+import { conflict } from '../../../../gateway/http/respond.ts';
 import { PoolBusy } from '../../../../gateway/vpn/pki/pool.ts';
 import { SealError } from '../../../../gateway/vault/vault.ts';
 import { keyringOf } from '../../../../gateway/vpn/service/keyring.ts';
@@ -11,7 +11,7 @@ t.test('a step that cannot go on answers the request; a bug does not', async (t)
   const log = recordingLog();
   const call = callOf('network.ca');
   const thrown = (error: Error) => refusing<'network.ca'>(log, () => Promise.reject(error))(call);
-  t.match(await thrown(new Refusal(failure('conflict', 'x'))), { code: 'conflict' });
+  t.match(await thrown(new Refusal(conflict('exists', 'x'))), { code: 'conflict' });
   t.match(await thrown(new PoolBusy('full')), { code: 'unavailable' });
   t.match(await thrown(new SealError('unknown_key')), { code: 'unavailable' }, 'another gateway may have the key');
   t.match(await thrown(new SealError('damaged')), { code: 'internal' });
