@@ -57,6 +57,7 @@ import { ContainerStats } from './api/usage/stats.ts';
 import { UsageView } from './api/usage/usage.ts';
 import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantSummary, TenantView } from './api/tenant.ts';
 import type { Scope } from './scopes.ts';
+import { containerStatuses } from './words.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -168,6 +169,9 @@ export interface Route {
   /** Default: the gateway's deadline for requests. */
   readonly deadlineMs?: number;
 }
+
+/** Statuses that a wait can wait for. */
+const waitedStatuses = [...containerStatuses, 'removed'] as const;
 
 const compute = '/api/v2/compute';
 const operator = '/api/v2/operator';
@@ -860,9 +864,9 @@ export const routes = [
       'Answers as soon as the container has the status, or with `until` is settled; 504 at the timeout, 409 once the status can not come any more. `removed` waits until it is gone and answers with its last status.',
     query: {
       status: {
-        schema: Type.Enum([...ContainerStatus.enum, 'removed']),
-        description: 'The status to wait for.',
-        fallback: 'running',
+        schema: Type.Array(Type.Enum([...waitedStatuses]), { maxItems: waitedStatuses.length }),
+        description: 'The status to wait for. May be repeated: any of them will do.',
+        fallback: ['running'],
       },
       until: {
         schema: Type.Enum(['settled']),

@@ -4,7 +4,7 @@
  */
 import { retry } from '../../lib/time/retry.ts';
 import { limits } from '../../schemas/limits.ts';
-import { dataOf, doneOf, orNone } from '../client/api.ts';
+import { dataOf, doneOf, orNone, writtenOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { settled, waitFor } from '../client/wait.ts';
 import type { Context } from '../context.ts';
@@ -100,10 +100,13 @@ async function create(work: Work, { wanted, body, after, name }: ContainerCreate
     context.tell(`${name}: the one before is being removed`);
     await untilGone(context, after, name, timeoutS);
   }
-  const container = await createFrom(context, body);
-  if (!isDetached) await watchDone(context, container, { goal: goalIn(work, wanted), seconds: timeoutS });
+  const { data: container, generation } = await createFrom(context, body);
+  if (!isDetached) await watchDone(context, container, { goal: goalIn(work, wanted), generation, seconds: timeoutS });
   return 'changed';
 }
+
+const started = ({ api }: Context, id: string) =>
+  writtenOf(api.POST('/api/v2/compute/{id}/start', { params: pathOf(id) }));
 
 async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<string>): Promise<Outcome> {
   const { context, isDetached, timeoutS } = work;
@@ -111,12 +114,12 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   const { id } = found;
   const isRolled = secretsOf(found.document).some((secret) => rolled.has(secret));
   if (isRolled && !isDetached) await untilRolled(work, step);
-  if (body !== undefined) await write(context, step, body);
-  if (isRetried) await doneOf(context.api.POST('/api/v2/compute/{id}/start', { params: pathOf(id) }));
+  const written = body === undefined ? undefined : await write(context, step, body);
+  const generation = isRetried ? (await started(context, id)).generation : written;
   const isSame = step.action === 'keep' || step.action === 'wait';
   const goal = goalIn(work, wanted);
   if (!isDetached && !(step.action === 'keep' && !isRolled && (await isLongDone(work, step, goal))))
-    await watchDone(context, { id, name }, { goal, seconds: timeoutS });
+    await watchDone(context, { id, name }, { goal, generation, seconds: timeoutS });
   return isSame && !isRolled ? 'same' : 'changed';
 }
 
@@ -128,9 +131,13 @@ async function isLongDone({ context: { api } }: Work, { found }: ContainerChange
 }
 
 /** Only while the container is declared as it was when the plan was made. */
-async function write(context: Context, { found, name }: ContainerChange, body: DocumentBody): Promise<void> {
+async function write(
+  context: Context,
+  { found, name }: ContainerChange,
+  body: DocumentBody,
+): Promise<number | undefined> {
   try {
-    await replaceBy(context, found.id, found.etag, body);
+    return await replaceBy(context, found.id, found.etag, body);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 412) throw error;
     throw new Refused(`somebody else has changed ${name} meanwhile: look at it, and run this again`);

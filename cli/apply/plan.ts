@@ -6,8 +6,10 @@ import {
   fieldOf,
   metadataNames,
   metadataOf,
+  notedNames,
   partNames,
   type MetadataName,
+  type NotedName,
   type PartName,
 } from '../../schemas/api/fields/container.ts';
 import { defaultPolicy, policyShown, type PolicyView } from '../../schemas/api/policy.ts';
@@ -226,7 +228,7 @@ function fieldsOf(document: Declaration): Fields {
   const { restart, stop_grace_seconds, stop_signal, health } = policy;
   return new Map([
     ['image', imageText(image)],
-    ...[...plainNames, ...partNames, ...metadataNames].flatMap((name) => textsOf(name, document[name])),
+    ...[...plainNames, ...notedNames, ...partNames, ...metadataNames].flatMap((name) => textsOf(name, document[name])),
     ['policy.restart', restart],
     ['policy.stop_grace_seconds', String(stop_grace_seconds)],
     ['policy.stop_signal', stop_signal],
@@ -240,7 +242,10 @@ const blank = fieldsOf({
   name: '',
   image: { registry: '', repository: null, tag: null, digest: null },
   ...{ env: {}, ports: [], cpu_limit: '', mem_limit: '' },
-  ...(Object.fromEntries(partNames.map((name) => [name, fieldOf(name).fallback])) as Pick<Declaration, PartName>),
+  ...(Object.fromEntries([...notedNames, ...partNames].map((name) => [name, fieldOf(name).fallback])) as Pick<
+    Declaration,
+    NotedName | PartName
+  >),
   ...(metadataOf({}) as Pick<Declaration, MetadataName>),
   policy: policyShown(defaultPolicy),
   secrets: { env: {}, files: {} },

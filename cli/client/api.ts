@@ -78,6 +78,20 @@ export async function dataOf<T>(asked: Promise<Answer<{ readonly data: T } | str
   return body.data;
 }
 
+/** A write of a container, as it was answered. */
+export interface Written<T> {
+  readonly data: T;
+  /** What to wait for. Undefined: a server of the last release does not say it. */
+  readonly generation: number | undefined;
+}
+
+/** Errors as `answerOf`. */
+export async function writtenOf<T>(asked: Promise<Answer<{ readonly data: T }>>): Promise<Written<T>> {
+  const { body, response } = await answerOf(asked);
+  const generation = response.headers.get('longshore-generation');
+  return { data: body.data, generation: generation === null ? undefined : Number(generation) };
+}
+
 /** Undefined if there is no such thing (404). Other errors as they come. */
 export async function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
   try {

@@ -1838,6 +1838,8 @@ export interface components {
       phase: 'preparing' | 'verifying' | 'done' | 'rolled_back' | 'failed' | 'stopped';
       /** @description Generation that the update created. */
       generation?: number;
+      /** @description Newest generation whose outcome is that of the update: what came while it was under way. */
+      last_generation?: number;
       /** @description Changed fields, before the update. */
       from: components['schemas']['UpdatedFields'];
       /** @description Changed fields, after the update. */
@@ -3484,6 +3486,7 @@ export interface components {
       | 'policy_changed'
       | 'labels_changed'
       | 'project_changed'
+      | 'aliases_changed'
       | 'secrets_changed'
       | 'secret_changed'
       | 'registry_changed'
@@ -5264,8 +5267,8 @@ export interface operations {
   container_wait: {
     parameters: {
       query?: {
-        /** @description The status to wait for. */
-        status?:
+        /** @description The status to wait for. May be repeated: any of them will do. */
+        status?: (
           | 'pending'
           | 'pulling'
           | 'starting'
@@ -5277,7 +5280,8 @@ export interface operations {
           | 'unknown'
           | 'lost'
           | 'removing'
-          | 'removed';
+          | 'removed'
+        )[];
         /** @description Waits for the `outcome` of the newest change, in place of a status. */
         until?: 'settled';
         /** @description With `until`: generation to wait for. Default: the newest. */

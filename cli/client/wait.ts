@@ -35,7 +35,7 @@ export const waitFor = (
   id: string,
   status: WaitedStatus,
   withinMs: number,
-): Promise<StatusView | undefined> => waited(api, id, { status }, withinMs);
+): Promise<StatusView | undefined> => waited(api, id, { status: [status] }, withinMs);
 
 /** Part of a declaration to wait for. */
 export interface Declared {
@@ -59,7 +59,7 @@ export async function settled(
   signal?: AbortSignal,
 ): Promise<(Settled & Required<Pick<Settled, 'outcome'>>) | undefined> {
   // A server of the release before knows `status` alone.
-  const status = isJob ? 'stopped' : 'running';
+  const status: WaitedStatus[] = [isJob ? 'stopped' : 'running'];
   const query = { until: 'settled', generation, stable_seconds: stableSeconds, job: isJob, status } as const;
   const view = await waited(api, id, query, withinMs, signal);
   if (view === undefined) return undefined;

@@ -2,13 +2,13 @@
 import { Argument, type Command } from 'commander';
 import { oneLine } from '../../schemas/visible.ts';
 import { containerStatuses } from '../../schemas/words.ts';
-import { dataOf, orNone } from '../client/api.ts';
+import { dataOf, orNone, writtenOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { waitFor, type WaitedStatus } from '../client/wait.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { collect, pastText, pastTime, waiting, type WaitOptions } from '../terminal/arguments.ts';
-import { Refused } from '../terminal/errors.ts';
+import { collect, generationNumber, pastText, pastTime, waiting, type WaitOptions } from '../terminal/arguments.ts';
+import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { each } from './each.ts';
@@ -60,12 +60,14 @@ async function wait(
   context: Context,
   name: string,
   status: WaitedStatus | undefined,
-  { timeout, stable }: WaitOptions,
+  { timeout, stable, generation }: WaitOptions & { readonly generation?: number },
 ): Promise<void> {
+  if (status !== undefined && generation !== undefined)
+    throw new WrongUsage('--generation: give it without a status, which is one of the container as it is now');
   if (status !== undefined) return waitUntil(context, name, status, timeout);
   const container = await findContainer(context, name);
   const goal = goalOf(await storedPolicy(context, container.id), stable);
-  const view = await watchDone(context, container, { goal, seconds: timeout });
+  const view = await watchDone(context, container, { goal, generation, seconds: timeout });
   context.show(view, statusText(view));
 }
 
@@ -110,17 +112,19 @@ async function start(
   names: readonly string[],
   { detach, timeout, stable }: WaitOptions & { readonly detach?: true },
 ): Promise<void> {
-  const asked = new Map<string, { readonly container: Container } | { readonly error: unknown }>();
+  interface Asked {
+    readonly container: Container;
+    readonly generation: number | undefined;
+  }
+  const asked = new Map<string, Asked | { readonly error: unknown }>();
   for (const name of new Set(names)) {
-    const ask = async (): Promise<Container> => {
+    const ask = async (): Promise<Asked> => {
       const container = await findContainer(context, name);
-      await dataOf(context.api.POST('/api/v2/compute/{id}/start', { params: { path: { id: container.id } } }));
-      return container;
+      const params = { path: { id: container.id } };
+      const { generation } = await writtenOf(context.api.POST('/api/v2/compute/{id}/start', { params }));
+      return { container, generation };
     };
-    const made = await ask().then(
-      (container) => ({ container }),
-      (error: unknown) => ({ error }),
-    );
+    const made = await ask().catch((error: unknown) => ({ error }));
     asked.set(name, made);
     if (context.terminal.signal.aborted) break;
   }
@@ -128,8 +132,9 @@ async function start(
     const made = asked.get(name) ?? { error: new InterruptedError() };
     if ('error' in made) throw made.error;
     if (detach === true) return name;
-    const goal = goalOf(await storedPolicy(context, made.container.id), stable);
-    await watchDone(context, made.container, { goal, seconds: timeout });
+    const { container, generation } = made;
+    const goal = goalOf(await storedPolicy(context, container.id), stable);
+    await watchDone(context, container, { goal, generation, seconds: timeout });
     return name;
   });
 }
@@ -201,7 +206,13 @@ export function addContainers(program: Command, terminal: Terminal): void {
     named('wait <container>', 'Wait until a container is up, its job has ended, or it has a status').addArgument(
       new Argument('[status]', 'Status to wait for').choices(statuses),
     ),
-  ).action(action<[string, WaitedStatus | undefined, WaitOptions]>(terminal, wait));
+  )
+    .option(
+      '--generation <number>',
+      'Change to wait for, as "run" and "update" show it (default: the newest)',
+      generationNumber,
+    )
+    .action(action<[string, WaitedStatus | undefined, WaitOptions & { readonly generation?: number }]>(terminal, wait));
   named('quota', 'Show quota usage').action(action(terminal, quota));
   named('usage', 'Show the resources that each container used')
     .option('--from <time>', `Start of the period, ${pastText} (default: this month)`, time)

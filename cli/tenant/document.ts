@@ -2,7 +2,7 @@
  * The document of a container: all that is declared of it, read and written as one (docs/api.md,
  * "The document").
  */
-import { answerOf, type Schemas } from '../client/api.ts';
+import { answerOf, writtenOf, type Answer, type Schemas, type Written } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
@@ -50,27 +50,36 @@ export async function documentOf({ api }: Asking, id: string): Promise<Declared>
 }
 
 /** @throws Refused if the server has no documents */
-export async function createFrom({ api }: Asking, body: DocumentBody): Promise<Schemas['Container']> {
-  const { body: made } = await known(answerOf(api.POST('/api/v2/containers', { body })), earlierText);
+export async function createFrom({ api }: Asking, body: DocumentBody): Promise<Written<Schemas['Container']>> {
   // With `dry_run`, it would be a document.
-  return made.data as Schemas['Container'];
+  const asked = api.POST('/api/v2/containers', { body }) as Promise<Answer<{ readonly data: Schemas['Container'] }>>;
+  return known(writtenOf(asked), earlierText);
 }
 
-/** Only while the container is declared as the ETag says: else 412. */
-export async function replaceBy({ api }: Asking, id: string, etag: string, body: DocumentBody): Promise<void> {
+/**
+ * Only while the container is declared as the ETag says: else 412.
+ * @returns the generation to wait for; undefined: a server of the last release does not say it
+ */
+export async function replaceBy(
+  { api }: Asking,
+  id: string,
+  etag: string,
+  body: DocumentBody,
+): Promise<number | undefined> {
   const params = { path: { id }, header: { 'If-Match': etag } };
-  await answerOf(api.PUT('/api/v2/containers/{id}/spec', { params, body }));
+  return (await writtenOf(api.PUT('/api/v2/containers/{id}/spec', { params, body }))).generation;
 }
 
 /**
  * Changes the document as it is at the moment of the change.
+ * @returns as `replaceBy`
  * @throws Refused if there is none, or others change it again and again
  */
 export async function changeDocument(
   context: Asking,
   id: string,
   change: (document: Document) => DocumentBody,
-): Promise<void> {
+): Promise<number | undefined> {
   for (let attempt = 0; attempt < cliChangeAttempts; attempt++) {
     const { document, etag } = await documentOf(context, id);
     try {

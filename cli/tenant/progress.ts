@@ -60,6 +60,8 @@ interface Named {
 
 export interface Waiting {
   readonly goal: Goal;
+  /** That of one's own change; undefined: the newest. */
+  readonly generation?: number | undefined;
   readonly seconds: number;
 }
 
@@ -71,7 +73,11 @@ export class RolledBack extends Refused {}
  * then.
  * @throws Refused as soon as it can't be done any more, or after the time; InterruptedError
  */
-export async function watchDone(context: Context, container: Named, { goal, seconds }: Waiting): Promise<StatusView> {
+export async function watchDone(
+  context: Context,
+  container: Named,
+  { goal, generation: own, seconds }: Waiting,
+): Promise<StatusView> {
   const { api, tell, terminal } = context;
   const { id, name } = container;
   const paint = paintOf(context, 'stderr');
@@ -87,7 +93,8 @@ export async function watchDone(context: Context, container: Named, { goal, seco
     if (!signal.aborted) show(view);
     return view;
   };
-  let { generation } = await look();
+  const first = await look();
+  let generation = own ?? first.generation;
   for (;;) {
     const leftMs = Math.max(0, endMs - performance.now());
     const end = await withAbort([terminal.signal], ({ signal }) =>
@@ -101,6 +108,7 @@ export async function watchDone(context: Context, container: Named, { goal, seco
         return end;
       case 'superseded':
         // Another change, or another value of a secret: what it becomes counts.
+        tell(`${name}: another change came after this one, and is waited for`);
         generation = end.generation;
         break;
       case 'rolled_back':

@@ -90,7 +90,7 @@ async function run(context: Context, image: string, command: readonly string[], 
   const shape = shapeOf(options, terminal);
   const memory = shape.mem_limit ?? usualMemory;
   const policy = policyWith(options, {}, await policyFileOf(options, terminal));
-  const container = await createFrom(context, {
+  const { data: container, generation } = await createFrom(context, {
     name: options.name ?? nameFor(named),
     image: named,
     ...shape,
@@ -102,13 +102,13 @@ async function run(context: Context, image: string, command: readonly string[], 
   });
   if (options.detach !== true) {
     const goal = goalOf(await storedPolicy(context, container.id), options.stable);
-    const view = await watchDone(context, container, { goal, seconds: options.timeout });
+    const view = await watchDone(context, container, { goal, generation, seconds: options.timeout });
     const addresses = view.addresses.map(({ port, address }) => `${port} at ${address}`).join(', ');
     show(
-      { ...container, status: view.status, addresses: view.addresses },
+      { ...container, generation, status: view.status, addresses: view.addresses },
       `${container.id}${addresses === '' ? '' : `  ${addresses}`}`,
     );
-  } else show(container, container.id);
+  } else show({ ...container, generation }, container.id);
 }
 
 interface UpdateOptions extends Shape, ProcessOptions, PolicyOptions, UseOptions, WaitOptions {
@@ -160,14 +160,15 @@ async function update(
   const before = await statusOf(context, container.id);
   // Without a change it makes no generation.
   const change = (document: Document): DocumentBody => updated(document, shape, command, options, policyFile);
-  await changeDocument(context, container.id, change);
+  const changed = await changeDocument(context, container.id, change);
   const after = await statusOf(context, container.id);
-  if (after.generation === before.generation) context.tell(unchangedText(container.name, options));
+  const generation = changed ?? after.generation;
+  if (generation === before.generation) context.tell(unchangedText(container.name, options));
   if (options.detach !== true && before.desired === 'running') {
     const goal = goalOf(await storedPolicy(context, container.id), options.stable);
     // One that runs on under another policy is not waited for to its end.
     const isJob = goal.isJob && after.update?.at !== before.update?.at;
-    await watchDone(context, container, { goal: { ...goal, isJob }, seconds: options.timeout }).catch(
+    await watchDone(context, container, { goal: { ...goal, isJob }, generation, seconds: options.timeout }).catch(
       (error: unknown) => {
         throw !hasPolicy || !(error instanceof RolledBack)
           ? error
@@ -177,7 +178,8 @@ async function update(
       },
     );
   }
-  show(await dataOf(api.GET('/api/v2/compute/{id}', { params: { path: { id: container.id } } })), container.id);
+  const shown = await dataOf(api.GET('/api/v2/compute/{id}', { params: { path: { id: container.id } } }));
+  show({ ...shown, generation }, container.id);
 }
 
 /** A tag may name another image by now, which only a host that pulls finds out. */

@@ -137,7 +137,10 @@ export const conflictWords: Readonly<Record<ConflictReason, ReasonWords>> = {
     meaning: 'Its addresses are in the range of another one. No route answers this yet.',
     todo: 'Choose another range.',
   },
-  elsewhere: { meaning: 'It is on another host. No route answers this yet.', todo: 'Choose that host.' },
+  elsewhere: {
+    meaning: 'It is on a host that it can’t leave now, or moves already.',
+    todo: 'Wait as the message says, or leave `host_key` as it is.',
+  },
   key_used: {
     meaning: 'What serves once was used: an `Idempotency-Key`, or the choice of a tenant at a sign-in.',
     todo: 'Send the request with another key, or sign in again.',

@@ -24,7 +24,8 @@ type Read = { readonly ok: true; readonly value: QueryValue } | { readonly ok: f
 
 const integerText = /^-?\d{1,15}$/;
 
-function readText({ maxLength = Infinity, pattern }: ParameterSchema, text: string, form?: string): Read {
+function readText({ enum: words, maxLength = Infinity, pattern }: ParameterSchema, text: string, form?: string): Read {
+  if (words !== undefined && !words.includes(text)) return { ok: false, fault: `must be one of ${words.join(', ')}` };
   if (text.length > maxLength) return { ok: false, fault: `must have at most ${maxLength} characters` };
   if (text.includes('\0')) return { ok: false, fault: 'must not have a NUL' };
   return pattern === undefined || new RegExp(pattern).test(text)
@@ -50,11 +51,6 @@ function readParameter({ schema, form }: QueryParameter, texts: readonly [string
 
 function readOne(known: ParameterSchema, text: string, form?: string): Read {
   const { minimum = -Infinity, maximum = Infinity } = known;
-  if (known.enum !== undefined) {
-    return known.enum.includes(text)
-      ? { ok: true, value: text }
-      : { ok: false, fault: `must be one of ${known.enum.join(', ')}` };
-  }
   switch (known.type) {
     case 'integer': {
       const value = Number(text);

@@ -185,6 +185,11 @@ export const UpdateView = Type.Object(
   {
     phase: Type.Enum([...updatePhasesShown]),
     generation: Type.Optional(Type.Integer({ description: 'Generation that the update created.' })),
+    last_generation: Type.Optional(
+      Type.Integer({
+        description: 'Newest generation whose outcome is that of the update: what came while it was under way.',
+      }),
+    ),
     from: Type.Unsafe<Changed>({ ...Changed, description: 'Changed fields, before the update.' }),
     to: Type.Unsafe<Changed>({ ...Changed, description: 'Changed fields, after the update.' }),
     reason: nullable(Reason),
@@ -426,6 +431,11 @@ export interface Update {
    * and later ones is about that version.
    */
   readonly unproven?: number;
+  /**
+   * Over: the newest generation that came before. Absent: `since`, as in records of the last
+   * release.
+   */
+  readonly lastGeneration?: number;
   /** Only while it is under way: it runs until the new version does, and again if that fails. */
   readonly previous?: Version;
 }

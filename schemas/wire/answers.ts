@@ -46,7 +46,13 @@ export const StatusSeen = Type.Object({
     'restart_policy',
   ).properties,
   reason: nullable(Type.String()),
-  update: Type.Optional(Type.Object({ phase: Type.String(), generation: Type.Optional(Type.Integer()) })),
+  update: Type.Optional(
+    Type.Object({
+      phase: Type.String(),
+      generation: Type.Optional(Type.Integer()),
+      last_generation: Type.Optional(Type.Integer()),
+    }),
+  ),
 });
 export type StatusSeen = Static<typeof StatusSeen>;
 

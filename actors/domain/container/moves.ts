@@ -18,7 +18,7 @@ import { regionsThatMayPull } from '../tenant/registries.ts';
 import { amountsOf, quotaAmountsOf, type TenantView } from '../tenant/state.ts';
 import {
   noChanges,
-  refuse,
+  conflict,
   type Changes,
   type FleetHost,
   type PreparationSeen,
@@ -155,14 +155,17 @@ export function refusalToMove(
   if (over !== undefined) return refuseExcess(over);
   const need = { id: record.id, ...amountsOf(record), diskBytes: amounts.disk_bytes };
   if (!fits(host, need))
-    return refuse('conflict', 'this host is not up, takes no more containers, or has no room for it: choose another');
+    return conflict('no_host', 'this host is not up, takes no more containers, or has no room for it: choose another');
   if (placement.phase === 'unplaced') return undefined;
   if (preparationOf(record) !== undefined || leavingOf(record) !== undefined)
-    return refuse('conflict', 'it is moving to another host already: wait until it is there');
-  if (isRunningOnce(record)) return refuse('conflict', 'it runs once, and would run a second time on another host');
+    return conflict('elsewhere', 'it is moving to another host already: wait until it is there');
+  if (isRunningOnce(record)) return conflict('elsewhere', 'it runs once, and would run a second time on another host');
   const from = context.fleet.standing(placement.host);
   return from === 'silent' || from === 'fenced' || from === 'unheard'
-    ? refuse('conflict', 'its host does not answer, so it may still run there: wait until the host is back, or is lost')
+    ? conflict(
+        'elsewhere',
+        'its host does not answer, so it may still run there: wait until the host is back, or is lost',
+      )
     : undefined;
 }
 

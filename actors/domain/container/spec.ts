@@ -29,6 +29,7 @@ import {
   invalid,
   isSuccess,
   noChanges,
+  refuse,
   repeatable,
   type EventDraft,
   type Turn,

@@ -144,9 +144,9 @@ const fallbackOf = (record: ContainerRecord): Version | undefined =>
     : previousOf(record);
 
 /** The new version stays; nothing is kept to go back to. */
-function ended(update: Update, { nowMs: atMs }: TurnContext): Update {
+function ended(update: Update, lastGeneration: number, { nowMs: atMs }: TurnContext): Update {
   const { previous: _, ...rest } = update;
-  return { ...rest, phase: 'done', atMs };
+  return { ...rest, phase: 'done', atMs, lastGeneration };
 }
 
 /** What is not to run proves nothing of its new version, which stays. */
@@ -156,7 +156,7 @@ export function withoutUpdate(record: ContainerRecord, context: TurnContext): Co
   const message = 'the container was stopped before the update was verified';
   // A run of what is still being made begins with a start.
   const unproven = update.phase === 'preparing' ? generation + 2 : update.since;
-  return { ...record, update: { ...ended(update, context), message, unproven } };
+  return { ...record, update: { ...ended(update, generation, context), message, unproven } };
 }
 
 export type UpdateShown = Pick<UpdateView, 'phase' | 'reason' | 'message'>;
@@ -216,7 +216,7 @@ export function rolledBack(
   return {
     ...record,
     ...previous,
-    update: { ...rest, phase: 'rolled_back', reason, message, atMs: nowMs },
+    update: { ...rest, phase: 'rolled_back', reason, message, atMs: nowMs, lastGeneration: record.generation },
     generation: record.generation + 1,
     updatedAtMs: nowMs,
   };
@@ -234,7 +234,7 @@ export function handleUpdate(
   const { update } = record;
   if (update?.previous === undefined) return record;
   const isProof = status === 'running' || reason === 'completed';
-  const over = { ...ended(update, context), ...(isProof ? {} : { unproven: update.since }) };
+  const over = { ...ended(update, record.generation, context), ...(isProof ? {} : { unproven: update.since }) };
   if (told === undefined) return { ...record, update: over };
   if (told.since !== update.since) return record;
   switch (told.phase) {

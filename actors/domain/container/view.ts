@@ -19,7 +19,7 @@ import { policyOf } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { FleetView, TurnContext } from '../turn.ts';
 import { upMs } from './runs.ts';
-import { updateShown, type UpdateShown } from './updates.ts';
+import { isUpdating, updateShown } from './updates.ts';
 
 export interface ShownStatus {
   readonly status: ContainerStatus;
@@ -112,29 +112,26 @@ export function containerStatusView(
     ...(record.update === undefined
       ? {}
       : {
-          update: updateView(
-            record.update,
-            updateShown(record, record.update),
-            status === 'pulling' ? undefined : pull,
-          ),
+          update: updateView(record, record.update, status === 'pulling' ? undefined : pull),
         }),
   };
 }
 
-const updateView = (
-  { since, from, to, atMs }: Update,
-  { phase, reason, message }: UpdateShown,
-  pull: PullProgress | undefined,
-): UpdateView => ({
-  phase,
-  generation: since,
-  from,
-  to,
-  reason,
-  message,
-  at: timestamp(atMs),
-  ...(phase === 'preparing' && pull !== undefined ? { pull } : {}),
-});
+function updateView(record: ContainerRecord, update: Update, pull: PullProgress | undefined): UpdateView {
+  const { since, from, to, atMs, lastGeneration = since } = update;
+  const { phase, reason, message } = updateShown(record, update);
+  return {
+    phase,
+    generation: since,
+    last_generation: isUpdating(record) ? record.generation : lastGeneration,
+    from,
+    to,
+    reason,
+    message,
+    at: timestamp(atMs),
+    ...(phase === 'preparing' && pull !== undefined ? { pull } : {}),
+  };
+}
 
 /** The detail of a container that no host has taken up. */
 export const unobserved = (status: ContainerStatus, reason: Reason | null): Observation => ({

@@ -9,7 +9,7 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { isOn, refusalOfHost } from '../secret/unseal.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, noChanges, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
+import { answer, conflict, data, noChanges, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
 import { hashesOf } from './state.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -27,8 +27,8 @@ export function put(state: PartitionView, ask: Of<'file.put'>, context: TurnCont
     records.push({ kind: 'file', tenant: ask.tenant, sha256, content, bytes, updatedAtMs: context.nowMs });
   }
   if (files.bytes + more > limits.filesOfTenantBytes)
-    return refuse(
-      'conflict',
+    return conflict(
+      'too_many',
       `the files of all containers would have more than ${limits.filesOfTenantBytes} bytes, each content counted once: ` +
         `make files smaller, or delete containers that have some; what no container uses is gone ` +
         `${limits.fileUnusedMs / 60_000} minutes later`,

@@ -10,6 +10,7 @@ import {
   settable,
   type containerFields,
   type MetadataName,
+  type NotedName,
   type PartName,
   type SettableName,
 } from '../../../schemas/api/fields/container.ts';
@@ -19,7 +20,7 @@ import type { Path } from './tree.ts';
 
 export const imageParts = ['registry', 'repository', 'tag', 'digest'] as const satisfies readonly SettableName[];
 export type ImagePart = (typeof imageParts)[number];
-export type EntryName = Exclude<SettableName | MetadataName | PartName, ImagePart | 'name' | 'project'>;
+export type EntryName = Exclude<SettableName | MetadataName | NotedName | PartName, ImagePart | 'name' | 'project'>;
 
 export const entryNames = [...new Set([...settable, ...kept])].filter(
   (name): name is EntryName => !([...imageParts, 'name', 'project'] as readonly string[]).includes(name),

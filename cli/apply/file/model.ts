@@ -1,5 +1,5 @@
 /** What a file declares, with every default filled in: what is compared with what exists. Pure. */
-import { fieldOf, metadataNames, partNames, usualTag } from '../../../schemas/api/fields/container.ts';
+import { fieldOf, metadataNames, notedNames, partNames, usualTag } from '../../../schemas/api/fields/container.ts';
 import { defaultPolicy, healthDefaults, type PolicyBody, type PolicyView } from '../../../schemas/api/policy.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
 import { withFileDefaults } from '../../../schemas/api/secret.ts';
@@ -135,7 +135,7 @@ function documentOf(name: string, project: string | null, entry: ContainerEntry)
   const { registry, repository, tag = null, digest = null } = imageIn(entry.image);
   const { policy = {}, secrets = {} } = entry;
   const given: Readonly<Record<string, unknown>> = { ...entry, project };
-  const fields = [...plainNames, ...partNames, ...metadataNames].map((field) => {
+  const fields = [...plainNames, ...notedNames, ...partNames, ...metadataNames].map((field) => {
     const { parse, fallback } = fieldOf(field);
     const value = given[field] ?? undefined;
     return [field, (value === undefined ? undefined : parse(value, () => undefined)) ?? fallback] as const;

@@ -99,14 +99,15 @@ async function waitFor(
 }
 
 function late(goal: Goal, last: StatusSeen | undefined): string {
-  if (goal.until === 'status') return `the container did not become ${goal.status} within the timeout; ask again`;
+  if (goal.until === 'status')
+    return `the container did not become ${goal.statuses.join(' or ')} within the timeout; ask again`;
   const seen = last === undefined ? 'no owner answered' : `it is ${[last.status, last.reason ?? []].flat().join(': ')}`;
   return `the container was not settled within the timeout (${seen}); ask again`;
 }
 
-function goalOf({ until, status, generation, stable_seconds: stableSeconds, job }: WaitCall['query']): Goal {
+function goalOf({ until, status: statuses, generation, stable_seconds: stableSeconds, job }: WaitCall['query']): Goal {
   return until === undefined
-    ? { until: 'status', status }
+    ? { until: 'status', statuses }
     : { until: 'settled', generation, stableMs: stableSeconds * 1000, isJob: job };
 }
 

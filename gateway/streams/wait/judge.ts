@@ -11,7 +11,8 @@ import { conflict, ok } from '../../http/respond.ts';
 const waitUnhealthyMs = 5000;
 
 export type Goal =
-  | { readonly until: 'status'; readonly status: string }
+  /** Any of these will do. */
+  | { readonly until: 'status'; readonly statuses: readonly string[] }
   /** `generation`: undefined before the first look, where the client named none. */
   | {
       readonly until: 'settled';
@@ -40,7 +41,7 @@ export function judgeWait(
   upMs: (view: StatusSeen) => number = () => 0,
 ): WaitStep {
   if (outcome.code === 'not_found') {
-    if (goal.until === 'status' && goal.status !== 'removed') return answer(outcome);
+    if (goal.until === 'status' && !goal.statuses.includes('removed')) return answer(outcome);
     return last === undefined ? { kind: 'absent' } : answer(goneAs(goal, last));
   }
   // The owner is away: ask again until the timeout.
@@ -50,9 +51,10 @@ export function judgeWait(
     const settled = settledAs(view, goal, upMs(view));
     return settled === undefined ? { kind: 'wait', last: view } : answer(ok({ ...view, outcome: settled }));
   }
-  if (view.status === goal.status) return answer(outcome);
-  const why = whyNever(goal.status, view);
-  return why === undefined ? { kind: 'wait', last: view } : answer(conflict(...why));
+  if (goal.statuses.includes(view.status)) return answer(outcome);
+  const whys = goal.statuses.map((wanted) => whyNever(wanted, view));
+  const [why] = whys;
+  return why === undefined || whys.includes(undefined) ? { kind: 'wait', last: view } : answer(conflict(...why));
 }
 
 /** The answer for a container that is gone. */
@@ -101,7 +103,7 @@ function settledAs(
   const { status, desired, reason, update } = view;
   if (desired === 'removed') return 'removed';
   if (update?.generation !== undefined && update.generation > of) return 'superseded';
-  const phase = update?.generation === of ? update.phase : undefined;
+  const phase = update !== undefined && decidesOf(update, of) ? update.phase : undefined;
   if (phase === 'rolled_back' || phase === 'failed') return phase;
   if (reason === 'completed' && (status === 'stopped' || desired === 'stopped')) return 'done';
   if (desired === 'stopped') return status === 'stopped' ? 'stopped' : isFailure(view, of) ? 'failed' : undefined;
@@ -114,6 +116,12 @@ function settledAs(
   if (reason !== null || isJob) return undefined;
   return phase === 'done' || upMs >= stableMs ? 'done' : undefined;
 }
+
+/** A change that makes no update of its own, such as a start, may come while one is under way. */
+const decidesOf = (
+  { generation: first = Infinity, last_generation: last = first }: NonNullable<StatusSeen['update']>,
+  of: number,
+): boolean => first <= of && of <= last;
 
 /** It is not tried again by itself, or crashes again and again. */
 const isFailure = (view: StatusSeen, generation: number): boolean =>

@@ -148,6 +148,21 @@ t.test('an update that was taken back, and one that another came after', async (
   );
 });
 
+t.test('what is waited for is the change that the command made', async (t) => {
+  const { answer, asked, told } = await watching(
+    t,
+    [seen({ generation: 9 })],
+    [{ outcome: 'superseded', generation: 9 }, { outcome: 'done' }],
+    { generation: 4 },
+  );
+  await answer;
+  t.same(
+    asked.map((query) => query.get('generation')),
+    ['4', '9'],
+  );
+  t.ok(told.includes('web: another change came after this one, and is waited for'), told.join('\n'));
+});
+
 t.test('a server of the release before, which knows statuses alone', async (t) => {
   t.match(await (await watching(t, [seen()], [{}])).answer, { status: 'running' });
   const job = { goal: goalOf({ ...defaultPolicy, restart: 'never' }) };

@@ -48,6 +48,15 @@ t.test('values have the type of their schema', (t) => {
   t.end();
 });
 
+t.test('a list of words of an enumeration', (t) => {
+  const words = Type.Array(Type.Enum(['running', 'stopped']), { maxItems: 2 });
+  const readWords = queryReader({ query: { status: described(words) } });
+  t.same(readWords('status=stopped&status=running'), { ok: true, value: { status: ['stopped', 'running'] } });
+  const status = ['must be one of running, stopped'];
+  t.same(readWords('status=stopped&status=gone'), { ok: false, faults: { status } });
+  t.end();
+});
+
 t.test('all faults are reported at once, each under its parameter', (t) => {
   const limit = ['must be an integer from 1 to 100'];
   for (const text of ['0', '101', '1.5', '1e1', '', ' 1', '0x1', '9'.repeat(16)]) {

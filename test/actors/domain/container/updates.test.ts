@@ -283,6 +283,20 @@ t.test("an operator's pull policy lives through a roll back", (t) => {
   t.end();
 });
 
+t.test('a change that comes while an update is under way shares its outcome', (t) => {
+  const one = world(tagged('1'));
+  one.patch({ tag: '2' });
+  one.operate({ pull_policy: 'always' });
+  const seen = () => one.status().update;
+  t.match(seen(), { generation: 3, last_generation: 4, phase: 'preparing' });
+  one.tell('rolled_back');
+  t.match(one.record(), { generation: 5 });
+  t.match(seen(), { generation: 3, last_generation: 4, phase: 'rolled_back' });
+  one.operate({ pull_policy: 'if_not_present' });
+  t.match(seen(), { last_generation: 4 }, 'and one that comes later does not');
+  t.end();
+});
+
 t.test('what fails is rolled back', (t) => {
   const one = world(tagged('1'));
   one.patch({ tag: '2', env: { A: 'b' } });

@@ -2,7 +2,7 @@ import t from 'tap';
 import { judgeWait, type Goal } from '../../../../gateway/streams/wait/judge.ts';
 import { okData, refusal, statusView } from '../../support.ts';
 
-const until = (status: string): Goal => ({ until: 'status', status });
+const until = (...statuses: string[]): Goal => ({ until: 'status', statuses });
 const settled = (generation?: number): Goal => ({ until: 'settled', generation, stableMs: 5000 });
 type Seen = Parameters<typeof judgeWait>[2];
 
@@ -56,6 +56,13 @@ t.test('a wait ends when its status can not come any more', (t) => {
   ] as const)
     t.equal(stepOf(until(wanted), at(status, desired)), step, `${wanted} of what is ${status} and to be ${desired}`);
   t.equal(stepOf(until('running'), at('failed', 'running', 2)), 'wait', 'what failed is about to be tried again');
+  const several: readonly (readonly [string, readonly string[], string])[] = [
+    ['stopped', ['running', 'stopped'], 'ok'],
+    ['stopped', ['running', 'removed'], 'wait'],
+    ['stopped', ['running', 'failed'], 'conflict'],
+  ];
+  for (const [status, wanted, step] of several)
+    t.equal(stepOf(until(...wanted), at(status, 'stopped')), step, `${wanted.join(' or ')} of what is ${status}`);
   t.equal(stepOf(until('running'), at('failed', 'running', 3, 'image_auth')), 'wait', 'until a login has access');
   t.end();
 });
@@ -64,6 +71,7 @@ t.test('a declaration is settled by what became of it', (t) => {
   const of = (fields: object) =>
     okData({ ...statusView('i', 'running'), generation: 3, host_key: 'h', observed_generation: 3, ...fields });
   const update = (phase: string, generation = 3) => ({ update: { phase, generation } });
+  const backWith = (last_generation: number) => ({ update: { phase: 'rolled_back', generation: 2, last_generation } });
   const ended = { status: 'stopped', desired: 'stopped', generation: 4, reason: 'completed', exit_code: 0 };
   const crashed = { status: 'failed', desired: 'stopped', generation: 4, reason: 'exited', exit_code: 3 };
   for (const [name, fields, upMs, outcome] of [
@@ -92,6 +100,14 @@ t.test('a declaration is settled by what became of it', (t) => {
     ['an update that failed', { status: 'backoff', reason: 'exited', ...update('failed') }, 0, 'failed'],
     ['another update', { generation: 4, ...update('preparing', 4) }, 0, 'superseded'],
     ['an update before it', update('done', 2), 0, 'wait'],
+    [
+      'a change while an update is made',
+      { update: { phase: 'preparing', generation: 2, last_generation: 3 } },
+      9000,
+      'wait',
+    ],
+    ['rolled back with a change that came meanwhile', backWith(3), 9000, 'rolled_back'],
+    ['rolled back before the change', backWith(2), 9000, 'done'],
     ['a silent host', { status: 'unknown', reason: 'host_silent' }, 9000, 'wait'],
   ] as const)
     t.equal(stepOf(settled(3), of(fields), undefined, upMs), outcome, name);
