@@ -46,8 +46,13 @@ t.test('the longest files come first; one that nobody has timed comes last', (t)
 });
 
 t.test('files that take turns: each has one, and turns are equally long; others always run', (t) => {
-  const names = Array.from({ length: 8 }, (_, index) => `integration/actors/long-${index}`);
-  const durations = new Map(names.map((name, index) => [name, 80 - 10 * index]));
+  const count = 2 * turns;
+  const secondsOf = (index: number): number => 10 * (count - index);
+  const names = Array.from(
+    { length: count },
+    (_, index) => `integration/actors/long-${String(index).padStart(2, '0')}`,
+  );
+  const durations = new Map(names.map((name, index) => [name, secondsOf(index)]));
   const long = names.map((name) => `dist/test/${name}.test.js`);
   const always = [slices, http, images, journey, 'dist/test/sim/simulation.test.js'];
   const seen = Array.from({ length: turns }, (_, turn) => {
@@ -58,8 +63,8 @@ t.test('files that take turns: each has one, and turns are equally long; others 
     );
     const own = long.filter((path) => files.includes(path));
     t.equal(
-      own.map((path) => 80 - 10 * long.indexOf(path)).reduce((sum, seconds) => sum + seconds),
-      90,
+      own.map((path) => secondsOf(long.indexOf(path))).reduce((sum, seconds) => sum + seconds),
+      10 * (count + 1),
     );
     return own;
   });
