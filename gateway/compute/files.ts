@@ -2,6 +2,7 @@
  * Files of a document: their contents go to the owner before the document, which names them by
  * their hashes, and come back into the documents that are answered (ADR 49).
  */
+import { createHash } from 'node:crypto';
 import { fill } from '../../lib/fill.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { AskOwner, Outcome } from '../../lib/rpc/partition-client.ts';
@@ -16,10 +17,12 @@ export type Contents = ReadonlyMap<string, string>;
 /** Contents in one ask or one answer: in base64 they fit into a turn, and into a message. */
 const bytesAtOnce = limits.turnBytes / 2;
 
+const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
+
 export function takenFrom(given: Declaration): { readonly declaration: Declaration; readonly contents: Contents } {
   const { files: taken } = given.spec;
   if (taken === undefined) return { declaration: given, contents: new Map() };
-  const { files, contents } = withoutContents(taken);
+  const { files, contents } = withoutContents(taken, sha256Of);
   return { declaration: { ...given, spec: { ...given.spec, files } }, contents };
 }
 

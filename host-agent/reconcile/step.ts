@@ -69,8 +69,8 @@ export type Outcome =
   /** Look again at once: the engine's state was not what the step assumed. */
   | { readonly kind: 'changed' }
   /**
-   * Another attempt may help. `pauseMs`: the pause before the first such attempt, where it is longer
-   * than usual. `detail`, here and below: the engine's error, for the log alone.
+   * Another attempt may help. `pauseMs`: the pause before the first such attempt, where it is
+   * longer than usual. `detail`, here and below: the engine's error, for the log alone.
    */
   | {
       readonly kind: 'retry';

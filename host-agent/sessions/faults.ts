@@ -47,7 +47,7 @@ const ofEngine = /^OCI runtime exec failed: /;
 /** A process that was not started, as shells tell of it. */
 export interface NotStarted {
   readonly message: string;
-  /** 127: there is no such program. 126: it, its user or its folder can't be had. */
+  /** 127: there is no such program. 126: it can't be started, or its user or folder is missing. */
   readonly code: 126 | 127;
 }
 
@@ -57,15 +57,15 @@ const notStarted = (detail: string): NotStarted => {
 };
 
 /**
- * Undefined: the process has begun, and this is the first of its output. Where the engine has opened
- * the stream already, it says there that the process could not be started.
+ * Undefined: the process has begun, and this is the first of its output. Where the engine has
+ * opened the stream already, it says there that the process could not be started.
  */
 export function faultInOutput(bytes: Uint8Array): NotStarted | undefined {
   const text = Buffer.from(bytes.subarray(0, limits.execFaultBytes)).toString('utf8');
   return ofEngine.test(text) ? notStarted(text) : undefined;
 }
 
-/** Of the engine's answer in the place of a stream; undefined: another fault, which ends the session. */
+/** Of the engine's answer in the place of a stream. Undefined: another fault ends the session. */
 export function faultInAnswer(error: unknown): NotStarted | undefined {
   if (isOutage(error) || !(error instanceof EngineError) || error.fault.kind !== 'refused') return undefined;
   const fault = notStarted(error.detail);

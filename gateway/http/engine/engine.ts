@@ -44,8 +44,8 @@ export interface Exchange {
   readonly bodyBytes: number | undefined;
   /**
    * Sets how much of the body is wanted (0: none of it), and whose share of the memory for bodies
-   * it takes; called before the dispatch returns. Default: `limits.documentBytes`, for a client without
-   * a name.
+   * it takes; called before the dispatch returns. Default: `limits.documentBytes`, for a client
+   * without a name.
    */
   expectBody(maxBytes: number, client: string): void;
   /** Counts the body against the tenant's share, too. */

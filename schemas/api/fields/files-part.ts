@@ -2,7 +2,6 @@
  * Files of a container: the part `files` of its document. What is stored and sent of a file is the
  * hash of its content; the content is stored once for a tenant (ADR 49). Pure.
  */
-import { createHash } from 'node:crypto';
 import Type, { type TSchema, type TUnsafe } from 'typebox';
 import type { TenantId } from '../../ids.ts';
 import { limits } from '../../limits.ts';
@@ -13,7 +12,7 @@ export const fileHashPattern = '^[0-9a-f]{64}$';
 export const FileHash = Type.String({ pattern: fileHashPattern, description: 'SHA-256 of the content, in hex.' });
 
 export interface FileUse {
-  /** SHA-256 of the content, in hex. */
+  /** SHA-256 of the content, in hex; empty beside a `content`. */
   readonly sha256: string;
   readonly bytes: number;
   readonly mode: number;
@@ -47,8 +46,6 @@ const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const loneSurrogate = /\p{Surrogate}/u;
 
-const hashOf = (content: string): string => createHash('sha256').update(content).digest('hex');
-
 function fileIn(value: unknown, report: Report): FileUse | undefined {
   if (!isMap(value)) return report('must be an object with content, and perhaps a mode');
   const { content, mode = defaultMode, from, ...others } = value;
@@ -65,7 +62,7 @@ function fileIn(value: unknown, report: Report): FileUse | undefined {
   const bytes = Buffer.byteLength(content);
   if (bytes > limits.fileBytes) fault(`must be at most ${limits.fileBytes} bytes`, 'content');
   if (loneSurrogate.test(content)) fault('must be valid Unicode', 'content');
-  return isRight ? { sha256: hashOf(content), bytes, mode: mode as number, content } : undefined;
+  return isRight ? { sha256: '', bytes, mode: mode as number, content } : undefined;
 }
 
 /** In one order, so that equal files are equal as JSON. */
@@ -117,15 +114,23 @@ export const filesKind: Kind<FileUses> = {
       .map(([path, { sha256, mode }]) => [path, sha256, mode]),
 };
 
-/** The files as they are stored, and their contents by hash. */
-export function withoutContents(files: FileUses): {
+/**
+ * The files as they are stored, and their contents by hash.
+ * @param hashOf SHA-256 of a text, in hex
+ */
+export function withoutContents(
+  files: FileUses,
+  hashOf: (content: string) => string,
+): {
   readonly files: FileUses;
   readonly contents: ReadonlyMap<string, string>;
 } {
   const contents = new Map<string, string>();
   const bare = Object.entries(files).map(([path, { content, ...file }]) => {
-    if (content !== undefined) contents.set(file.sha256, content);
-    return [path, file] as const;
+    if (content === undefined) return [path, file] as const;
+    const sha256 = hashOf(content);
+    contents.set(sha256, content);
+    return [path, { ...file, sha256 }] as const;
   });
   return { files: Object.fromEntries(bare), contents };
 }

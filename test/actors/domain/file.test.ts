@@ -1,4 +1,4 @@
-/** Contents of files: put before a document that names them, given to hosts, forgotten when unused. */
+/** Contents of files: put before the document that names them, and forgotten when unused. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { expiredFiles, get, put, refusalOfMissing } from '../../../actors/domain/file/files.ts';

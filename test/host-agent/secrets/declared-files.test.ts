@@ -1,4 +1,4 @@
-/** Files of documents on the host: written once for each version, completed, and removed with it. */
+/** Files of documents on a host: written once for a version, completed, and removed with it. */
 import { existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
