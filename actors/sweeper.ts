@@ -6,6 +6,7 @@ import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { PartitionView } from './domain/state.ts';
 import { expiredFiles } from './domain/file/files.ts';
+import { expiredAnswers } from './domain/answers/answers.ts';
 import { expired, expiredKeys, expiredOfVpn, sweep } from './domain/sweep.ts';
 import type { Changes, TurnContext } from './domain/turn.ts';
 import type { Fleet } from './endpoints/fleet.ts';
@@ -96,6 +97,7 @@ export class Sweeper {
   *#due(state: PartitionView, context: TurnContext, regionIsSilent: RegionIsSilent): Generator<Changes, void, void> {
     const { fleet, log, hostLostMs, fenceMarginMs, revokedKeysKeptMs } = this.#options;
     yield expired(state, context.expiryMs);
+    yield expiredAnswers(state, context.expiryMs);
     yield expiredOfVpn(state, context.expiryMs);
     yield expiredFiles(state, context.expiryMs);
     yield expiredKeys(state, context.expiryMs, revokedKeysKeptMs);

@@ -27,6 +27,15 @@ export interface Call {
   readonly requestId: string;
   /** Part of every ask for this request. */
   readonly origin: Origin;
+  /** Of a create of a container, whose record keeps it. */
+  readonly idempotencyKey?: string;
+  /**
+   * The request as the write that makes a secret carries it, so that its answer can be given again.
+   * Absent: nobody may repeat it.
+   * @param of the resource with which the answer ends, as `Once` names it
+   * @param shown the secret fields of the answer; `view: null`: they are all of it
+   */
+  readonly keep?: (of: string, shown: object) => Call;
   /** A time of the monotonic clock. */
   readonly deadlineMs: number;
   /** Gives up the request's seat: streams and waits have places of their own (streams/host.ts). */

@@ -151,7 +151,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const forage = forageOf(parts, { ask, vault, listenUrl: () => listenUrl });
   const unseal = unsealOf(parts, vault);
   const handlers = handlersOf(parts, { streams, sessions, vault, signingKeys, forage }, ask, ready);
-  const dispatcher = dispatcherOf(parts, ask, forage, handlers);
+  const dispatcher = dispatcherOf(parts, ask, { forage, vault }, handlers);
   const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
     log,
     clock,
@@ -366,7 +366,7 @@ function handlersOf(parts: Parts, rooms: Rooms, ask: AskOwner, ready: () => bool
 function dispatcherOf(
   { configuration, access, backend, notes, tracer, clock, log, meters }: Parts,
   ask: AskOwner,
-  forage: Forage,
+  { forage, vault }: Pick<Rooms, 'forage' | 'vault'>,
   handlers: Handlers,
 ): Dispatcher {
   const { gate } = access;
@@ -385,6 +385,7 @@ function dispatcherOf(
       counted: (route, reason) => forage.meters.authFailure(route.replace('artifact.', ''), reason),
     }),
     notes,
+    once: { ask, vault },
     meters,
     log,
     tracer,

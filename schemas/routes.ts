@@ -155,6 +155,8 @@ export interface Route {
    * `all`: what comes with a sign-in or a probe is not ours to judge.
    */
   readonly ignores?: 'named' | 'all';
+  /** Its `Idempotency-Key` is kept in the record of the container that it makes. */
+  readonly keepsKey?: true;
   /** The body is a JSON merge patch, and may say so in its media type (RFC 7396). */
   readonly patches?: true;
   /**
@@ -353,6 +355,7 @@ export const routes = [
     withoutPrior: true,
     generates: true,
     made: '/api/v2/containers/:id/spec',
+    keepsKey: true,
   },
   {
     name: 'spec.get',
@@ -427,6 +430,7 @@ export const routes = [
     generates: true,
     made: `${compute}/:id`,
     ignores: 'named',
+    keepsKey: true,
   },
   {
     name: 'tenant.quota',
@@ -1717,6 +1721,13 @@ export const authErrors = ['unauthenticated', 'forbidden', 'rate_limited'] as co
 export const isConditional = ({ method, access }: Pick<Route, 'method' | 'access'>): boolean =>
   method !== 'GET' && access !== 'public';
 
+/**
+ * True if the route honours `Idempotency-Key`: every POST of a tenant. Sign-in and enrolment have
+ * rules of their own.
+ */
+export const isRepeatable = ({ method, access }: Pick<Route, 'method' | 'access'>): boolean =>
+  method === 'POST' && access === 'tenant';
+
 /** A name in the path that nothing can have is a 404, whatever the route. */
 const errorsOfPath = ({ path }: Pick<Route, 'path'>): readonly ErrorCode[] =>
   path.includes('/:') ? ['not_found'] : [];
@@ -1729,6 +1740,7 @@ export const errorsOf = (
     ...route.errors,
     ...errorsOfPath(route),
     ...(route.ignores === undefined ? (['invalid'] as const) : []),
+    ...(isRepeatable(route) ? (['invalid', 'conflict'] as const) : []),
     ...(isConditional(route) ? (['precondition_failed'] as const) : []),
     ...commonErrors,
     ...(route.access === 'public' ? [] : authErrors),

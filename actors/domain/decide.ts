@@ -4,6 +4,7 @@
  */
 import type { Ask, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { StateRead } from '../runtime/domain.ts';
+import * as answers from './answers/answers.ts';
 import * as container from './container/decide.ts';
 import { find } from './container/find.ts';
 import * as file from './file/files.ts';
@@ -123,6 +124,8 @@ function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn 
       return file.get(state, ask, context);
     case 'container.secrets':
       return uses.get(state, ask);
+    case 'answer.get':
+      return answers.get(state, ask, context);
     case 'key.list':
       return key.list(state, ask);
     case 'signing_key.list':
@@ -137,7 +140,10 @@ export const decideWrite = (
   ask: WriteAsk,
   context: TurnContext,
   prepared: Prepared | undefined,
-): Turn => headed(state, ask, conditional(state, ask, { context, decided: write(state, ask, context, prepared) }));
+): Turn =>
+  answers.onlyOnce(state, ask, context, () =>
+    headed(state, ask, conditional(state, ask, { context, decided: write(state, ask, context, prepared) })),
+  );
 
 function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepared: Prepared | undefined): Turn {
   switch (ask.type) {

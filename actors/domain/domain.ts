@@ -74,6 +74,7 @@ function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): v
     case 'login':
     case 'file':
     case 'key':
+    case 'answer':
     case 'peer':
     case 'peer_tombstone':
       marks.markDirty(tenantDirtyKey(record.tenant));
@@ -109,6 +110,9 @@ function raise(state: PartitionState, record: ContainerRecord | TombstoneRecord,
   }
 }
 
+/** Kinds of records whose deletion changes what is kept of their tenant. */
+const ofTenant: ReadonlySet<string> = new Set(['peer', 'secret', 'login', 'file', 'key', 'answer']);
+
 /** What is read of a host, a tenant or a network is dirty with each of its records. */
 function touchDeleted(key: string, marks: DirtyMarks): void {
   marks.markDirty(key);
@@ -116,8 +120,7 @@ function touchDeleted(key: string, marks: DirtyMarks): void {
   // A sync tells a host that it was removed, and its agent then stops its containers.
   if (kind === 'host' && isHostKey(first)) marks.markDirty(hostDirtyKey(first));
   if (isOfNetwork(kind) && isNetworkName(first)) marks.markDirty(networkDirtyKey(first));
-  else if (kind === 'peer' || kind === 'secret' || kind === 'login' || kind === 'file' || kind === 'key')
-    marks.markDirty(tenantDirtyKey(first));
+  else if (['peer', 'secret', 'login', 'file', 'key', 'answer'].includes(kind)) marks.markDirty(tenantDirtyKey(first));
 }
 
 /** The event in its wire form; the id stays the same over redelivery. */
@@ -168,6 +171,8 @@ function createdMs(record: StateRecord): number {
     case 'tombstone':
     case 'peer_tombstone':
       return record.goneAtMs;
+    case 'answer':
+      return record.updatedAtMs;
     // By their index, so that a network goes on allocating after the highest.
     case 'lease':
       return record.index;
@@ -179,10 +184,10 @@ const idOf = (record: StateRecord): string => ('id' in record ? record.id : reco
 
 export const records: RecordFormat<StateRecord> = {
   isKey: (key) =>
-    /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key|secret|secret_floor|login|file|key|signing_key)\./.test(
+    /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key|secret|secret_floor|login|file|key|signing_key|answer)\./.test(
       key,
     ),
-  isNewKey: (key) => /^(?:secret|secret_floor|login|key|signing_key)\./.test(key),
+  isNewKey: (key) => /^(?:secret|secret_floor|login|key|signing_key|answer)\./.test(key),
   isNewestKey: (key) => key.startsWith('file.'),
   isRecord: isWellFormed,
   keyOf: recordKey,

@@ -124,6 +124,15 @@ const isWellFormedRecord = either('kind', {
     issuedAtS: number,
     expiresAtS: number,
   }),
+  answer: object({
+    tenant: text,
+    key: text,
+    request: text,
+    answer: either('kind', { container: object({ id: text }), body: object({ body: text }) }),
+    secret: orAbsent(object({ by: text, sealed: orNull(text), of: text })),
+    updatedAtMs: number,
+    untilMs: number,
+  }),
   signing_key: object({ id: text, sealed: text, insertedAtMs: number, untilMs: orNull(number) }),
   host: object({
     key: text,

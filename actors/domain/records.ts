@@ -8,6 +8,7 @@ import type { LoginRecord, SecretFloorRecord, SecretRecord } from '../../schemas
 import type { KeyRecord } from '../../schemas/api/keys/key.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { TenantRecord } from '../../schemas/api/tenant.ts';
+import type { AnswerRecord } from '../../schemas/records/kept-answer.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 
 export type VpnRecord = PeerRecord | PeerTombstoneRecord | NetworkRecord | LeaseRecord | RevokedRecord;
@@ -43,6 +44,7 @@ export type StateRecord =
   | FileRecord
   | KeyRecord
   | SigningKeyRecord
+  | AnswerRecord
   | HostRecord
   | RevokedKeyRecord
   | VpnRecord;
@@ -64,6 +66,8 @@ export const recordKey = (record: StateRecord): string => {
       return keys.file(record.tenant, record.sha256);
     case 'key':
       return keys.key(record.tenant, record.id);
+    case 'answer':
+      return keys.answer(record.tenant, record.key);
     case 'signing_key':
       return keys.signingKey(record.id);
     case 'host':

@@ -3,6 +3,8 @@
  * that decisions need. Decisions read it through `PartitionView`; commits and loading write it
  * through `PartitionState`.
  */
+import type { AnswerRecord } from '../../schemas/records/kept-answer.ts';
+import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, ObservationOrder, PullProgress, TombstoneRecord } from '../../schemas/api/container.ts';
 import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
 import {
@@ -112,12 +114,14 @@ export interface PartitionView {
   tenantsWithUnusedFiles(): Iterable<TenantView>;
   /** Of the cluster, by id; null: the record is damaged. */
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null>;
+  /** Of all tenants, oldest first. */
+  answers(): Iterable<AnswerRecord>;
   /** All that is stored, but for what is damaged. */
   records(): Iterable<StateRecord>;
 }
 
-/** Of the key of a login. */
-const registryIn = (part: string): string => Buffer.from(part, 'base64url').toString();
+/** Text in a key: a registry, or an `Idempotency-Key`. */
+const partIn = (part: string): string => Buffer.from(part, 'base64url').toString();
 
 /** What placed containers take of their host. */
 export interface PlacedAmounts {
@@ -155,6 +159,7 @@ export class PartitionState implements PartitionView {
   readonly #upSinceMs = new Map<ContainerId, number>();
   readonly #beingProved = new Map<ContainerId, ContainerRecord>();
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
+  readonly #answers = new Map<string, AnswerRecord>();
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
   readonly #secretsToSettle = new WaitingByTenant<SecretOf>();
@@ -257,6 +262,9 @@ export class PartitionState implements PartitionView {
   }
   beingProved(): Iterable<ContainerRecord> {
     return this.#beingProved.values();
+  }
+  answers(): Iterable<AnswerRecord> {
+    return this.#answers.values();
   }
   tombstones(): Iterable<TombstoneRecord> {
     return this.#tombstones.values();
@@ -387,6 +395,10 @@ export class PartitionState implements PartitionView {
       case 'key':
         this.#own(record.tenant).keys.set(record.id, record);
         return;
+      case 'answer':
+        this.#own(record.tenant).putAnswer(record);
+        this.#answers.set(keys.answer(record.tenant, record.key), record);
+        return;
       case 'signing_key':
         this.#signingKeys.set(record.id, record);
         return;
@@ -420,8 +432,10 @@ export class PartitionState implements PartitionView {
     if (kind === 'revoked_key') this.#revokedKeys.delete(first);
     if (kind === 'signing_key') this.#signingKeys.delete(first);
     if (kind === 'key' && isTenantId(first) && isKeyId(second)) this.#own(first).keys.delete(second);
+    if (kind === 'answer' && isTenantId(first)) this.#own(first).deleteAnswer(partIn(second));
+    if (kind === 'answer') this.#answers.delete(key);
     if (kind === 'secret' && isTenantId(first)) this.#deleteSecret(first, second, Number(third));
-    if (kind === 'login' && isTenantId(first)) this.#deleteLogin(first, registryIn(second));
+    if (kind === 'login' && isTenantId(first)) this.#deleteLogin(first, partIn(second));
     if (kind === 'file' && isTenantId(first)) this.#deleteFile(first, second);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
     if (kind === 'peer' && isTenantId(first) && isPeerId(second)) {
@@ -442,7 +456,7 @@ export class PartitionState implements PartitionView {
     if (kind === 'signing_key') this.#signingKeys.set(first, null);
     if (kind === 'key' && isTenantId(first) && isKeyId(second)) this.#own(first).keys.set(second, null);
     if (kind === 'secret' && isTenantId(first)) this.#putSecret(first, second, Number(third), null);
-    if (kind === 'login' && isTenantId(first)) this.#own(first).secrets.logins.set(registryIn(second), null);
+    if (kind === 'login' && isTenantId(first)) this.#own(first).secrets.logins.set(partIn(second), null);
     if (kind === 'file' && isTenantId(first)) this.#putFile(first, second, null);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) {
       this.#own(first).damaged.add(second);

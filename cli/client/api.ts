@@ -19,6 +19,9 @@ export interface ApiOptions extends RepeatOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A start and a stop may be repeated without a key. A server of the release before knows creates. */
+const honoursKeys = /^\/api\/(v2\/(compute|containers|keys)|forage)\b(?!.*\/(start|stop)$)/;
+
 /** `server` is the base of the URLs, such as `https://longshore.example.com`. */
 export function createApi(options: ApiOptions): Api {
   const { server, token, signal } = options;
@@ -35,15 +38,12 @@ export function createApi(options: ApiOptions): Api {
   });
   api.use({
     onRequest({ request, schemaPath }) {
-      if (request.method !== 'POST' || !creates.includes(schemaPath)) return;
+      if (request.method !== 'POST' || !honoursKeys.test(schemaPath)) return;
       if (!request.headers.has('idempotency-key')) request.headers.set('idempotency-key', randomUUID());
     },
   });
   return api;
 }
-
-/** A repeated request must not make a second container. */
-const creates = ['/api/v2/compute', '/api/v2/containers'];
 
 /** Result of openapi-fetch. */
 export interface Answer<T> {

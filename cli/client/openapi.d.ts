@@ -3468,7 +3468,7 @@ export interface components {
     'query.cursor': string;
     /** @description Check, and answer what would change, as `plan`: nothing is written. */
     'query.dry_run': boolean;
-    /** @description A repeated key with the same body returns the same container for 24 hours. */
+    /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
     'header.Idempotency-Key': string;
     'path.id': string;
     /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
@@ -3601,7 +3601,7 @@ export interface operations {
         start?: boolean;
       };
       header?: {
-        /** @description A repeated key with the same body returns the same container for 24 hours. */
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
         'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
       };
       path?: never;
@@ -3696,7 +3696,7 @@ export interface operations {
         dry_run?: components['parameters']['query.dry_run'];
       };
       header?: {
-        /** @description A repeated key with the same body returns the same container for 24 hours. */
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
         'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
       };
       path?: never;
@@ -5332,6 +5332,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
         /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
         'If-Match'?: components['parameters']['header.If-Match'];
         /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
@@ -5368,6 +5370,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5378,6 +5381,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
         /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
         'If-Match'?: components['parameters']['header.If-Match'];
         /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
@@ -5414,6 +5419,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6182,7 +6188,10 @@ export interface operations {
   key_create: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
+      };
       path?: never;
       cookie?: never;
     };
@@ -6356,7 +6365,10 @@ export interface operations {
   peer_create: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
+      };
       path?: never;
       cookie?: never;
     };
@@ -6530,6 +6542,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
         /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
         'If-Match'?: components['parameters']['header.If-Match'];
         /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
@@ -6575,6 +6589,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
         /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
         'If-Match'?: components['parameters']['header.If-Match'];
         /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
@@ -6667,6 +6683,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
         /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
         'If-Match'?: components['parameters']['header.If-Match'];
         /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
@@ -6699,6 +6717,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
       412: components['responses']['PreconditionFailed'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];

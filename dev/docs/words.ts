@@ -75,7 +75,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
   timeout: {
     when: 'The owner did not answer a write within the deadline: the write may have been executed, or may still be. Or a wait ended before the container had the status.',
     client:
-      'Send a create again with the same `Idempotency-Key`. Repeat a start, stop or delete as it is. Ask again for a wait.',
+      'Send a POST again with the same `Idempotency-Key`. Repeat a start, stop or delete as it is. Ask again for a wait.',
   },
 };
 

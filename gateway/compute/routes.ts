@@ -19,7 +19,6 @@ import { isHostKey, type ContainerId } from '../../schemas/ids.ts';
 import { canonicalSpec, type Metadata } from '../../schemas/api/fields/container.ts';
 import { listByKey, wrongCursor } from '../http/pages.ts';
 import { ok, type Result } from '../http/respond.ts';
-import { idempotencyKeyIn } from './idempotency.ts';
 
 /** An owner of the last release says no ETag. */
 const tagged = (outcome: Outcome): Result =>
@@ -126,8 +125,7 @@ export function containerRoutes(options: ContainerRoutesOptions) {
   };
 
   const create: HandlerOf<'container.create'> = async (call) => {
-    const key = idempotencyKeyIn(call);
-    if (typeof key === 'object') return key;
+    const { idempotencyKey: key } = call;
     const spec = call.body;
     const stopped = call.query.start ? '' : ' stopped';
     const outcome = await ask('write', call, {

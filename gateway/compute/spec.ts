@@ -12,7 +12,6 @@ import { succeeded, tenantOf, written, type CallOf, type HandlerOf, type Handler
 import { conflict, invalid } from '../http/respond.ts';
 import { mergePatch, validateSpec } from '../validation/spec.ts';
 import { createFiles, takenFrom, type Contents } from './files.ts';
-import { idempotencyKeyIn } from './idempotency.ts';
 
 export interface SpecRoutesOptions extends Writer {
   readonly ask: AskOwner;
@@ -73,8 +72,7 @@ export function specRoutes(options: SpecRoutesOptions) {
   };
 
   const create: HandlerOf<'spec.create'> = async (call) => {
-    const key = idempotencyKeyIn(call);
-    if (typeof key === 'object') return key;
+    const { idempotencyKey: key } = call;
     const { declaration, contents } = takenFrom(call.body);
     const target = { tenant: tenantOf(call), id: options.newContainerId(), declaration };
     if (call.query.dry_run) {

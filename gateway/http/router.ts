@@ -2,7 +2,8 @@
  * From a method and a raw path to a route of the table. Pure; compiled once. Literal segments are
  * compared as they were sent, so an encoded segment never matches one. A parameter is decoded once.
  * A value that could be read as a path of its own (`%2f`, `..`), or that a terminal would obey
- * (`%1b`), matches nothing: no name has one, and the audit never gets one.
+ * (`%1b`), names nothing: no name has one, and the audit never gets one. The route answers that it
+ * is not found, so a page for people is a page there, too.
  */
 import type { Access, Method, Route } from '../../schemas/routes.ts';
 import { hasControls } from '../../schemas/visible.ts';
@@ -12,7 +13,12 @@ export interface Router<R extends Route> {
 }
 
 export type Match<R extends Route> =
-  | { readonly kind: 'route'; readonly route: R; readonly params: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'route';
+      readonly route: R;
+      /** Undefined: one of them can be no name, so the path names nothing. */
+      readonly params: Readonly<Record<string, string>> | undefined;
+    }
   /** The table has the path, but not with this method. */
   | { readonly kind: 'method'; readonly allow: string; readonly access: Access }
   | { readonly kind: 'options'; readonly allow: string }
@@ -105,7 +111,7 @@ export function createRouter<R extends Route>(routes: readonly R[]): Router<R> {
       if (!path.startsWith('/')) return { kind: 'none', guarded: false };
       const end = endOf(path);
       let node: Node<R> | undefined = root;
-      let params = noParams;
+      let params: Readonly<Record<string, string>> | undefined = noParams;
       let from = 1;
       // Segment by segment, and no further than the table goes: a path may have thousands.
       while (node !== undefined && from <= end) {
@@ -116,9 +122,9 @@ export function createRouter<R extends Route>(routes: readonly R[]): Router<R> {
         const { literals, parameter }: Node<R> = node;
         node = literals.get(segment);
         if (node !== undefined || parameter === undefined) continue;
+        if (segment === '') break;
         const value = decodeSegment(segment);
-        if (value === undefined) break;
-        params = { ...params, [parameter.name]: value };
+        params = value === undefined || params === undefined ? undefined : { ...params, [parameter.name]: value };
         ({ node } = parameter);
       }
       if (node === undefined || node.methods.size === 0) {

@@ -68,7 +68,8 @@ export function keyRoutes(options: KeyRoutesOptions) {
     const signed = await signingKeys.sign({ ...made, tenant: tenantOf(call) }, ofRequest(call));
     if ('code' in signed) return signed;
     const write = { type: 'key.create', tenant: tenantOf(call), made } as const;
-    const question = { ...write, ...written(options, call) };
+    const kept = call.keep?.(made.id, { token: signed.token }) ?? call;
+    const question = { ...write, ...written(options, kept) };
     const outcome = await ask('write', question, call.deadlineMs);
     if (!succeeded(outcome)) return outcome;
     return created({ ...decodeAnswer('key.create', outcome.body).data, token: signed.token }, outcome);

@@ -1,5 +1,5 @@
 /** Parameters of routes as components of the OpenAPI document. Pure. */
-import { isConditional, pathParameters, type Route } from '../../schemas/routes.ts';
+import { isConditional, isRepeatable, pathParameters, type Route } from '../../schemas/routes.ts';
 import type { Json } from './references.ts';
 
 export interface Parameter extends Json {
@@ -35,7 +35,7 @@ const inHeader = (name: string, description: string, schema: Json = { type: 'str
 const resume = inHeader('Last-Event-ID', 'With `follow=true`: the `id` of the last frame that was received.');
 const idempotency = inHeader(
   'Idempotency-Key',
-  'A repeated key with the same body returns the same container for 24 hours.',
+  'For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of.',
   { type: 'string', minLength: 1, maxLength: 255 },
 );
 const ifMatch = inHeader('If-Match', 'ETags: 412 unless the resource has one of them; `*`: unless there is one.');
@@ -52,7 +52,7 @@ export const parametersOf = (route: Route): Parameter[] => [
   ...inPath(route),
   ...inQuery(route),
   ...(route.streams === 'resumable' ? [resume] : []),
-  ...(route.name === 'container.create' || route.name === 'spec.create' ? [idempotency] : []),
+  ...(isRepeatable(route) ? [idempotency] : []),
   ...conditionsOf(route),
 ];
 

@@ -26,7 +26,7 @@ export const findRoute: Step = (request) => {
   const match = server.router.match(head.method, head.path);
   if (match.kind === 'options') return options(match.allow);
   request.match = match;
-  if (match.kind === 'route') request.params = match.params;
+  if (match.kind === 'route') request.params = match.params ?? {};
   request.access = accessOf(match);
   request.client = server.gate.clientOf(head);
   request.deadlineMs = request.startedMs + (request.namedRoute?.deadlineMs ?? server.requestDeadlineMs);

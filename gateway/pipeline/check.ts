@@ -56,7 +56,8 @@ export async function missing(route: AppRoute, call: Call): Promise<Result | und
   return found !== undefined && found !== 'streamed' && found.code === 'not_found' ? found : undefined;
 }
 
-export const checkParams: Step = ({ params }) => (paramsCanBe(params) ? undefined : notFound);
+export const checkParams: Step = ({ match, params }) =>
+  match?.kind === 'route' && match.params !== undefined && paramsCanBe(params) ? undefined : notFound;
 
 /** With what owners are to know of the resource, and to say of it. */
 function originOf({ route, exchange, origin }: RequestContext): Call['origin'] {

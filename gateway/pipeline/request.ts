@@ -18,6 +18,7 @@ import type { Result } from '../http/respond.ts';
 import type { Match, Router } from '../http/router.ts';
 import type { Seat, Seats } from '../../lib/seats.ts';
 import type { Meters } from '../metrics.ts';
+import type { OnceOptions } from './once.ts';
 import type { AccessLog, Caller } from './access-log.ts';
 import type { AppRoute } from './app-route.ts';
 
@@ -34,6 +35,7 @@ export interface Server {
   readonly log: Log;
   /** Undefined: nothing is traced. */
   readonly tracer?: Tracer | undefined;
+  readonly once: OnceOptions;
   readonly clock: Clock;
   readonly requestDeadlineMs: number;
   /**

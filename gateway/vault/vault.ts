@@ -10,14 +10,14 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { ConfigurationError } from '../../lib/config.ts';
-import type { PassingPlace, Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
+import type { KeptPlace, PassingPlace, Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
 
 export interface VaultKey {
   readonly id: string;
   readonly key: Uint8Array;
 }
 
-type Place = SecretPlace | PassingPlace;
+type Place = SecretPlace | PassingPlace | KeptPlace;
 
 const keyBytes = 32;
 /**
@@ -80,6 +80,8 @@ function textOf(place: Place): string {
       return `signing_key/${place.id}`;
     case 'sign_in':
       return `sign_in/${place.step}`;
+    case 'answer':
+      return `answer/${place.tenant}/${place.key}`;
     case 'login':
       return `login/${place.tenant}/${place.registry}/${place.version}`;
   }

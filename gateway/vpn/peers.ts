@@ -5,19 +5,14 @@ import type { PeerTokenView } from '../../schemas/api/peer.ts';
 import { succeeded, tenantOf, type HandlerOf } from '../call.ts';
 import type { Forage } from './vpn.ts';
 import { keyringOf } from './service/keyring.ts';
-import { refuseUnroutable, type NewPeer } from './service/peers/peers.ts';
+import { refuseUnroutable, secretFields, type NewPeer } from './service/peers/peers.ts';
 import { refusing } from './service/refusal.ts';
 import { newPassword } from './pki/secrets.ts';
 import { wrongCursor } from '../http/pages.ts';
 import { created, ok } from '../http/respond.ts';
 import { isIpv4 } from '../validation/vpn-lists.ts';
 
-const withSecrets = ({ view, p12Password, pacToken, downloadToken }: NewPeer) => ({
-  ...view,
-  p12_password: p12Password,
-  pac_token: pacToken,
-  download_token: downloadToken,
-});
+const withSecrets = ({ view, ...shown }: NewPeer) => ({ ...view, ...secretFields(shown) });
 
 export function peerRoutes({ actors, peers, keyring, log }: Forage) {
   const list: HandlerOf<'peer.list'> = (call) => {
@@ -56,15 +51,17 @@ export function peerRoutes({ actors, peers, keyring, log }: Forage) {
     const { scope, expiresAtMs } = call.body;
     const tenant = tenantOf(call);
     const { text, token } = peers.newToken(tenant, scope, expiresAtMs);
-    const outcome = await actors.askWrite(call, { type: 'peer.token.create', tenant, peer: call.params.peer, token });
-    if (!succeeded(outcome)) return outcome;
     const view: PeerTokenView = {
       id: token.id,
       scope,
       inserted_at: timestamp(token.insertedAtMs),
       expires_at: timestamp(token.expiresAtMs),
     };
-    return created({ ...view, token: text });
+    const shown = { ...view, token: text };
+    const { peer } = call.params;
+    const kept = call.keep?.(`${peer}/${token.id}`, { view: null, ...shown }) ?? call;
+    const outcome = await actors.askWrite(kept, { type: 'peer.token.create', tenant, peer, token });
+    return succeeded(outcome) ? created(shown) : outcome;
   };
 
   const removeToken: HandlerOf<'peer.token.remove'> = (call) =>
@@ -79,8 +76,10 @@ export function peerRoutes({ actors, peers, keyring, log }: Forage) {
     const [tenant, peer] = [tenantOf(call), call.params.peer];
     const text = newPassword();
     const p12Password = peers.sealPassword(tenant, peer, text, keyringOf(keyring));
-    const outcome = await actors.askWrite(call, { type: 'peer.password', tenant, peer, p12Password });
-    return succeeded(outcome) ? created({ p12_password: text }) : outcome;
+    const shown = { p12_password: text };
+    const kept = call.keep?.(peer, { view: null, ...shown }) ?? call;
+    const outcome = await actors.askWrite(kept, { type: 'peer.password', tenant, peer, p12Password });
+    return succeeded(outcome) ? created(shown) : outcome;
   });
 
   return {

@@ -6,6 +6,7 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { Conditions } from '../../schemas/api/etag.ts';
 import { asks, isAskType, isWriteType, type AnswerOf, type Ask, type ReadableType } from '../../schemas/wire/asks.ts';
+import { Once } from '../../schemas/records/kept-answer.ts';
 import { Cause } from '../../schemas/wire/audit.ts';
 import { linesOf } from '../../schemas/wire/codec.ts';
 import { protocolOf } from '../../schemas/wire/version.ts';
@@ -39,7 +40,7 @@ export const decodeAsk = (line: string): Ask => askOf(parse(line));
 
 function askOf(given: unknown): Ask {
   const value = given as Partial<
-    Record<'type' | 'rid' | 'trace' | 'budgetMs' | 'op' | 'cause' | 'when', unknown>
+    Record<'type' | 'rid' | 'trace' | 'budgetMs' | 'op' | 'cause' | 'when' | 'repeatable', unknown>
   > | null;
   const type = value?.type;
   if (!isAskType(type)) throw new DecodeError(`no such ask: ${String(type).slice(0, 64)}`);
@@ -53,6 +54,8 @@ function askOf(given: unknown): Ask {
   }
   if (value.cause !== undefined && !checkOf(Cause).Check(value.cause)) refuse(type, checkOf(Cause), value.cause);
   if (value.when !== undefined && !checkOf(Conditions).Check(value.when)) refuse(type, checkOf(Conditions), value.when);
+  const { repeatable } = value;
+  if (repeatable !== undefined && !checkOf(Once).Check(repeatable)) refuse(type, checkOf(Once), repeatable);
   const check = checkOf(asks[type].ask);
   // The table's type, by the check against the table's schema.
   return check.Check(value) ? (value as Ask) : refuse(type, check, value);

@@ -31,6 +31,7 @@ export const buckets = {
       'file.<tenant>.<sha256>': 'the content of files of containers',
       'login.<tenant>.<registry>': 'a login at a registry, its password sealed; the registry in base64url',
       'key.<tenant>.<id>': 'a key of a tenant’s programs: what its token says, without the token',
+      'answer.<tenant>.<key>': 'the answer to a POST with this `Idempotency-Key`, in base64url; its secrets sealed',
       'signing_key.<id>': 'in one partition: a private key that signs the cluster’s own tokens, sealed',
       'secret_floor.<tenant>': 'the highest version of the secrets and logins that were deleted',
       'host.<key>': 'a fleet host: region, capacity, cordon, session',
@@ -90,6 +91,7 @@ export const keys = {
   /** A registry has dots and colons, which a key of a bucket may not have in a part. */
   login: (tenant: TenantId, registry: string) => `login.${tenant}.${Buffer.from(registry).toString('base64url')}`,
   key: (tenant: TenantId, id: KeyId) => `key.${tenant}.${id}`,
+  answer: (tenant: TenantId, key: string) => `answer.${tenant}.${Buffer.from(key).toString('base64url')}`,
   signingKey: (id: string) => `signing_key.${id}`,
   secretFloor: (tenant: TenantId) => `secret_floor.${tenant}`,
   host: (host: HostKey) => `host.${host}`,

@@ -36,6 +36,14 @@ export interface PassingPlace {
   readonly step: 'flow' | 'choice' | 'device' | 'device_choice' | 'ask';
 }
 
+/** Of what is kept for a day, and is not sealed again under another key. */
+export interface KeptPlace {
+  readonly of: 'answer';
+  readonly tenant: TenantId;
+  /** Its `Idempotency-Key`, in base64url. */
+  readonly key: string;
+}
+
 /** A secret that is not sealed under the current key yet. */
 export interface StaleSecret {
   readonly place: SecretPlace;

@@ -76,6 +76,7 @@ import {
 } from './shapes.ts';
 import { Note, type Cause } from './audit.ts';
 import { protocolVersion } from './version.ts';
+import type { Once } from '../records/kept-answer.ts';
 import type { Sealed } from '../records/sealed.ts';
 import { StoredSpec, SpecPlan } from '../api/spec.ts';
 import { ContainerSecrets, type LoginView, type SecretView } from '../api/secret.ts';
@@ -257,6 +258,14 @@ const reads = {
   'login.list': ask(ofTenant, forwarded<TSchema>()),
   'login.material': ask({ ...ofTenant, registry: text }, dataOf(LoginMaterial)),
   'container.secrets': ask(ofContainer, forwarded<typeof ContainerSecrets>()),
+  /**
+   * The answer to a POST with an `Idempotency-Key`, by the key and hashes of the request and of who
+   * asks; null: there is none. `invalid`: of another request. `conflict`: it can't be repeated.
+   */
+  'answer.get': ask(
+    { ...ofTenant, key: text, request: text, by: text },
+    dataOf(nullable(Type.Object({ body: text, sealed: nullable(sealed) }))),
+  ),
   'key.list': ask(ofTenant, forwarded<TSchema>()),
   /** To the owner of `signingPartition` alone. */
   'signing_key.list': ask(ofPartition, dataOf(SigningKeyPage)),
@@ -482,6 +491,7 @@ export const isWriteType = (type: AskType): type is keyof typeof writes => Objec
  * An older owner is not asked (docs/upgrades.md).
  */
 const newAsks: Partial<Readonly<Record<AskType, number>>> = {
+  'answer.get': 3,
   'container.overview': 3,
   'file.get': 3,
   'file.put': 3,
@@ -500,10 +510,12 @@ const isUnderstood = ({ match, noneMatch }: Conditions, { type }: Pick<Question,
   type === 'container.update' && match !== undefined && noneMatch === undefined;
 
 /** The version of the protocol from which on owners know the ask, and overlook no part of it. */
-export function protocolOfAsk(ask: Pick<Question, 'type' | 'when'> & { readonly labels?: unknown }): number {
-  const { type, labels, when } = ask;
+export function protocolOfAsk(
+  ask: Pick<Question, 'type' | 'when' | 'repeatable'> & { readonly labels?: unknown },
+): number {
+  const { type, labels, when, repeatable } = ask;
   const isConditional = when !== undefined && isWriteType(type) && !isUnderstood(when, ask);
-  return newAsks[type] ?? (labels !== undefined || isConditional ? 3 : protocolVersion - 1);
+  return newAsks[type] ?? (labels !== undefined || repeatable !== undefined || isConditional ? 3 : protocolVersion - 1);
 }
 
 /** The HTTP request that an ask is part of. */
@@ -514,6 +526,8 @@ export interface Origin {
   readonly trace?: string;
   /** A write of the request's resource is refused as `precondition_failed` unless they are met. */
   readonly when?: Conditions;
+  /** The answer of the request's write is kept for whoever sends the request again. */
+  readonly repeatable?: Once;
   /** A successful answer has the `ResourceHead` of the resource. */
   readonly head?: true;
 }

@@ -7,6 +7,7 @@ import type { ContainerId, HostKey, Region, TenantId } from '../../../schemas/id
 import { limits } from '../../../schemas/limits.ts';
 import type { ContainerTrace } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
+import { answerTo, createdBy, usedByAnother } from '../answers/alive.ts';
 import { insertionMs } from '../order.ts';
 import { page } from '../page.ts';
 import { amountsOf, quotaAmountsOf, type TenantView } from '../tenant/state.ts';
@@ -193,12 +194,10 @@ function earlierCreate(
   { key, bodyHash }: { key: string; bodyHash: string },
   context: TurnContext,
 ): Turn | undefined {
-  const id = tenant.idempotency.get(key);
-  const record = id === undefined ? undefined : (tenant.containers.get(id) ?? tenant.tombstones.get(id));
-  if (record?.idempotency == null || record.idempotency.untilMs <= context.expiryMs) return undefined;
-  if (record.idempotency.bodyHash !== bodyHash) {
-    return invalid({ idempotency_key: ['was used with a different body'] });
-  }
+  if (answerTo(tenant, key, context) !== undefined) return usedByAnother;
+  const record = createdBy(tenant, key, context);
+  if (record === undefined) return undefined;
+  if (record.idempotency.bodyHash !== bodyHash) return usedByAnother;
   return record.kind === 'tombstone'
     ? conflict('key_used', 'the container that was created with this key no longer exists')
     : answer(reply('created', record, context));

@@ -2,6 +2,7 @@
 import type { ContainerRecord, TombstoneRecord, Version } from '../../../schemas/api/container.ts';
 import type { ListCursor } from '../../../schemas/api/cursor.ts';
 import type { KeyRecord } from '../../../schemas/api/keys/key.ts';
+import { answerBytes, type AnswerRecord } from '../../../schemas/records/kept-answer.ts';
 import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../../../schemas/api/tenant.ts';
 import { quotaDimensions, type QuotaDimension } from '../../../schemas/errors.ts';
 import type { ContainerId, KeyId, TenantId } from '../../../schemas/ids.ts';
@@ -41,6 +42,9 @@ export interface TenantView {
   readonly files: FilesView;
   /** Of its programs; null: the record is damaged. */
   readonly keys: ReadonlyMap<KeyId, KeyRecord | null>;
+  /** To requests with an `Idempotency-Key`, by the key, oldest first; and the bytes of all. */
+  readonly answers: ReadonlyMap<string, AnswerRecord>;
+  readonly answersBytes: number;
   /** By region; `*` is all. */
   usage(region: string): QuotaAmounts;
 }
@@ -56,11 +60,12 @@ export function isStored({
   secrets,
   files,
   keys,
+  answers,
 }: TenantView): boolean {
   if (record.updatedAtMs > 0 || settingsDamaged) return true;
   const ofContainers = [containers, damaged, tombstones];
   const ofPeers = [peers.records, peers.damaged, peers.tombstones];
-  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins, files.records, keys].some(
+  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins, files.records, keys, answers].some(
     ({ size }) => size > 0,
   );
 }
@@ -71,7 +76,7 @@ export function* undamaged<R>(records: Iterable<R | null>): Generator<R, void, v
 
 /** All that is stored of it, but for what is damaged. */
 export function* recordsOf(tenant: TenantView): Generator<StateRecord, void, void> {
-  const { record, containers, tombstones, peers, secrets, files, keys } = tenant;
+  const { record, containers, tombstones, peers, secrets, files, keys, answers } = tenant;
   if (record.updatedAtMs > 0) yield record;
   yield* containers.values();
   yield* tombstones.values();
@@ -82,6 +87,7 @@ export function* recordsOf(tenant: TenantView): Generator<StateRecord, void, voi
   yield* undamaged(secrets.logins.values());
   yield* undamaged(files.records.values());
   yield* undamaged(keys.values());
+  yield* answers.values();
 }
 
 interface Amounts {
@@ -138,6 +144,8 @@ export class TenantState implements TenantView {
   readonly secrets = new TenantSecrets();
   readonly files = new TenantFiles();
   readonly keys = new Map<KeyId, KeyRecord | null>();
+  readonly answers = new Map<string, AnswerRecord>();
+  answersBytes = 0;
   readonly #usage = new Map<string, MutableAmounts>();
 
   constructor(tenant: TenantId) {
@@ -175,6 +183,18 @@ export class TenantState implements TenantView {
 
   releaseKey({ id, idempotency }: ContainerRecord | TombstoneRecord): void {
     if (idempotency !== null && this.idempotency.get(idempotency.key) === id) this.idempotency.delete(idempotency.key);
+  }
+
+  putAnswer(record: AnswerRecord): void {
+    const before = this.answers.get(record.key);
+    this.answersBytes += answerBytes(record) - (before === undefined ? 0 : answerBytes(before));
+    this.answers.set(record.key, record);
+  }
+
+  deleteAnswer(key: string): void {
+    const record = this.answers.get(key);
+    if (record !== undefined) this.answersBytes -= answerBytes(record);
+    this.answers.delete(key);
   }
 
   /** Half of them go at a time, so that each costs little. */

@@ -16,6 +16,8 @@ export interface Asker {
   readonly origin: Origin;
   readonly deadlineMs: number;
   readonly cause?: Cause | undefined;
+  /** As a `Call` has it. */
+  readonly keep?: (of: string, shown: object) => Asker;
 }
 
 /** An ask without the fields that `createVpnActors` adds. */

@@ -142,6 +142,13 @@ export const partition = {
   sharedAnswers: 256,
   sharedAnswerBytes: 512,
   idempotencyTtlMs: 24 * hours,
+  /**
+   * Bytes of the answers to POSTs with an `Idempotency-Key` that are kept of a tenant for that
+   * long: of some 9,000 starts, or 1,300 new VPN peers. Then its requests with a key are refused.
+   */
+  keptAnswersBytesPerTenant: 4 * MiB,
+  /** What one counts for beside its texts. */
+  keptAnswerBytes: 300,
   /** The period of hourly bounds: deletions, removed peers, new keys of a peer. */
   anHourMs: 1 * hours,
   tombstoneTtlMs: 7 * days,

@@ -1,7 +1,8 @@
 /**
  * Somebody guesses or repeats `Idempotency-Key`s: of another tenant, at other routes, with other
- * bodies and other tokens. A key is of its tenant and of creates alone; the answer that is given
- * again is what the caller's own body says, and never another's.
+ * bodies and other tokens. A key is of its tenant and of one request; the answer that is given
+ * again is what the caller's own body says, and never another's. A secret is shown again only to
+ * the token that it was shown to.
  */
 import t from 'tap';
 import { runGateway, startGround, startOwnerOn } from '../../integration/gateway/support.ts';
@@ -73,7 +74,7 @@ t.test('tokens that may not create get no stored answer', async (t) => {
   t.equal((await send(`${mine ?? ''}x`, 'order-1', web)).status, 401);
 });
 
-t.test('a key at other routes means nothing', async (t) => {
+t.test('a key at other routes gives nothing', async (t) => {
   const path = `${compute}/${first.id ?? ''}`;
   const read = await send(theirs, 'order-1', undefined, { path, method: 'GET' });
   t.equal(read.status, 404);
@@ -81,9 +82,23 @@ t.test('a key at other routes means nothing', async (t) => {
   t.not(put.id, first.id, 'a secret is no container');
   t.notMatch(put.text, new RegExp(`${first.id ?? 'x'}|${secret}`));
   const key = await send(mine, 'order-1', { name: 'ci', scopes: ['read'] }, { path: '/api/v2/keys' });
-  const again = await send(mine, 'order-1', { name: 'ci2', scopes: ['read'] }, { path: '/api/v2/keys' });
-  t.match([key, again], [{ status: 201 }, { status: 201 }]);
-  t.not(key.id, again.id, 'the token of a key is never given again');
+  t.equal(key.status, 422);
+  t.notMatch(key.text, new RegExp(`${first.id ?? 'x'}|${secret}`));
+});
+
+t.test('a token is shown again only to the token that made it', async (t) => {
+  const ask = (token: string | undefined) =>
+    send(token, 'ci', { name: 'ci', scopes: ['read'] }, { path: '/api/v2/keys' });
+  const made = await ask(mine);
+  t.equal(made.status, 201, made.text);
+  t.same(await ask(mine), made);
+  for (const token_of of [{ sub: 'colleague' }, {}]) {
+    const other = await ask(await ground.issuer.mint({ tenant_id: 'acme', jti: 'other', ...token_of }));
+    t.equal(other.status, 409, other.text);
+    t.notMatch(other.text, /eyJ/);
+  }
+  const reader = await ground.issuer.mint({ tenant_id: 'acme', scope: 'read' });
+  t.equal((await ask(reader)).status, 403, 'scopes are looked at first');
 });
 
 t.test('keys that are none, and names of prototypes', async (t) => {

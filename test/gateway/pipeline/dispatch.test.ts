@@ -55,6 +55,7 @@ function stage({
       request: (route, status, _seconds, waited) => void metered.push({ route, status, waited }),
       rateLimited: (what) => void metered.push({ limited: what }),
     },
+    once: { ask: () => Promise.resolve({ code: 'ok', body: '{"data":null}' }), vault: undefined },
     log,
     clock: { nowMs: () => 0, monotonicMs: () => 1000 },
     requestDeadlineMs: 500,

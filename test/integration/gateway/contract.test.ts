@@ -55,6 +55,7 @@ for (const engine of engines) {
     const { url } = gateway;
     await computeRoutes(t, url);
     await refusals(t, url);
+    await encodedNames(t, url);
     await common(t, url);
     await operatorRoutes(t, url);
   });
@@ -106,6 +107,18 @@ function computeRoutes(t: Test, url: string) {
       const answer = await call(url, `${path}${suffix}`, { headers: foreign });
       t.equal(answer.status, 404, `another tenant ${suffix}`);
       t.equal(answer.text, '{"error":"not_found"}');
+    }
+  });
+}
+
+/** A page for people stays one where a name in its path can be none. */
+function encodedNames(t: Test, url: string) {
+  return t.test('names with an encoded separator or control', async (t) => {
+    for (const name of ['a%2fb', 'a%2F', '%00', '%1b', '%zz']) {
+      const page = await fetch(`${url}/login/tenants/${name}`, { method: 'POST' });
+      t.same([page.status, page.headers.get('content-type')], [404, 'text/html; charset=utf-8'], name);
+      const list = await fetch(`${url}/api/forage/crl/${name}`);
+      t.same([list.status, await list.text()], [404, '{"error":"not_found"}'], name);
     }
   });
 }

@@ -64,6 +64,16 @@ const addressesOf = ({ settings }: NetworkRecord, index: number): Pick<PeerRecor
   return { ipv4: pool(settings.ipv4_pool), ipv6: settings.ipv6_pool === null ? null : pool(settings.ipv6_pool) };
 };
 
+/** The fields of an answer that are shown once. */
+export const secretFields = ({ p12Password, pacToken, downloadToken }: Omit<NewPeer, 'view' | 'of'>) => ({
+  p12_password: p12Password,
+  pac_token: pacToken,
+  download_token: downloadToken,
+});
+
+const keptFor = (asker: Asker, { peer }: PeerOwner, shown: Omit<NewPeer, 'view' | 'of'>): Asker =>
+  asker.keep?.(peer, secretFields(shown)) ?? asker;
+
 /** The network does not exist, or does not serve this tenant. */
 const unknownNetwork = invalid({ network: ['is not a network that you may use'] });
 
@@ -106,7 +116,7 @@ export class PeerMaker {
       const { expiresAtMs } = settings;
       const keys = await this.#keys.make(asker, owner, { localId, network, expiresAtMs }, keyring);
       const { shown, stored } = this.#newSecrets(owner, keyring);
-      const outcome = await actors.askWrite(asker, {
+      const outcome = await actors.askWrite(keptFor(asker, owner, shown), {
         type: 'peer.create',
         ...owner,
         made: {
@@ -143,7 +153,7 @@ export class PeerMaker {
       this.#keys.make(asker, owner, { ...peer, network }, keyring),
     );
     const { shown, stored } = this.#newSecrets(owner, keyring);
-    const outcome = await this.#options.actors.askWrite(asker, {
+    const outcome = await this.#options.actors.askWrite(keptFor(asker, owner, shown), {
       type: 'peer.rotate',
       ...owner,
       replaces: peer.certificate.serial,

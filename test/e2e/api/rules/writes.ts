@@ -21,6 +21,8 @@ export interface WriteRequest {
 }
 
 export interface World {
+  /** The tenant of `acme`. */
+  readonly tenant: string;
   readonly acme: Client;
   readonly operator: Client;
   /** A new request of the route, with what it needs. */
@@ -179,6 +181,7 @@ export async function worldOf(rig: Stack): Promise<World> {
 
   const rows = new Map<RouteName, WriteRoute>(writes.map((route) => [route.name, route]));
   return {
+    tenant,
     acme,
     operator,
     request: (name) => makers[name](),
