@@ -120,7 +120,7 @@ function touchDeleted(key: string, marks: DirtyMarks): void {
   // A sync tells a host that it was removed, and its agent then stops its containers.
   if (kind === 'host' && isHostKey(first)) marks.markDirty(hostDirtyKey(first));
   if (isOfNetwork(kind) && isNetworkName(first)) marks.markDirty(networkDirtyKey(first));
-  else if (['peer', 'secret', 'login', 'file', 'key', 'answer'].includes(kind)) marks.markDirty(tenantDirtyKey(first));
+  else if (kind !== undefined && ofTenant.has(kind)) marks.markDirty(tenantDirtyKey(first));
 }
 
 /** The event in its wire form; the id stays the same over redelivery. */

@@ -19,7 +19,7 @@ export interface ApiOptions extends RepeatOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A start and a stop may be repeated without a key. A server of the release before knows creates. */
+/** A start and a stop may be repeated without a key. A server of the last release knows creates. */
 const honoursKeys = /^\/api\/(v2\/(compute|containers|keys)|forage)\b(?!.*\/(start|stop)$)/;
 
 /** `server` is the base of the URLs, such as `https://longshore.example.com`. */

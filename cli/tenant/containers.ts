@@ -209,7 +209,7 @@ export function addContainers(program: Command, terminal: Terminal): void {
   )
     .option(
       '--generation <number>',
-      'Change to wait for, as "run" and "update" show it (default: the newest)',
+      'Generation to wait for, as "run" and "update" show it (default: the newest)',
       generationNumber,
     )
     .action(action<[string, WaitedStatus | undefined, WaitOptions & { readonly generation?: number }]>(terminal, wait));

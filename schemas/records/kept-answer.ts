@@ -1,4 +1,4 @@
-/** The answer to a POST with an `Idempotency-Key`, kept for whoever sends it again. */
+/** The answer to a POST with an `Idempotency-Key`, kept for the client that sends it again. */
 import Type, { type Static } from 'typebox';
 import type { ContainerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -34,7 +34,7 @@ export interface AnswerRecord {
   /** A container's view is made again from its record. */
   readonly answer:
     { readonly kind: 'container'; readonly id: ContainerId } | { readonly kind: 'body'; readonly body: string };
-  /** Absent: it shows no secret. `sealed` is null once the resource is gone, or has other secrets. */
+  /** Absent: it shows no secret. Null: the resource is gone, or has other secrets. */
   readonly secret?: { readonly by: string; readonly sealed: Sealed | null; readonly of: string };
   readonly updatedAtMs: number;
   readonly untilMs: number;

@@ -526,7 +526,7 @@ export interface Origin {
   readonly trace?: string;
   /** A write of the request's resource is refused as `precondition_failed` unless they are met. */
   readonly when?: Conditions;
-  /** The answer of the request's write is kept for whoever sends the request again. */
+  /** The answer of the request's write is kept for the client that sends it again. */
   readonly repeatable?: Once;
   /** A successful answer has the `ResourceHead` of the resource. */
   readonly head?: true;
