@@ -1627,19 +1627,19 @@ export interface components {
       name: string;
       /** @description A host in an allocated region. Absent: the platform chooses one. */
       host_key?: string;
-      /** @default docker.io */
+      /** @description Default: `"docker.io"`. */
       registry?: string;
       repository?: string;
-      /** @default latest */
+      /** @description Default: `"latest"`. */
       tag?: string;
       digest?: string;
       ports?: components['schemas']['Port'][];
       env?: {
         [key: string]: string;
       };
-      /** @default 0.5 */
+      /** @description Default: `"0.5"`. */
       cpu_limit?: string;
-      /** @default 256m */
+      /** @description Default: `"256m"`. */
       mem_limit?: string;
       labels?: components['schemas']['LabelsPut'];
       /** @description The file of `longshore apply` that it is of. */
@@ -2054,18 +2054,14 @@ export interface components {
     };
     PolicyPut: {
       /**
-       * @default always
+       * @description Default: `"always"`.
        * @enum {string}
        */
       restart?: 'always' | 'on_failure' | 'never';
-      /**
-       * @description Seconds between the stop signal and SIGKILL.
-       * @default 10
-       */
+      /** @description Seconds between the stop signal and SIGKILL. Default: `10`. */
       stop_grace_seconds?: number;
       /**
-       * @description What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one.
-       * @default SIGTERM
+       * @description What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one. Default: `"SIGTERM"`.
        * @enum {string}
        */
       stop_signal?:
@@ -2085,37 +2081,22 @@ export interface components {
         /** @description A GET to that port of the container; an answer of 200 to 399 says healthy. */
         http?: {
           port: number;
-          /** @default / */
+          /** @description Default: `"/"`. */
           path?: string;
         };
         /** @description A connection to that port of the container; that it opens says healthy. */
         tcp?: {
           port: number;
         };
-        /**
-         * @description Seconds between two checks.
-         * @default 10
-         */
+        /** @description Seconds between two checks. Default: `10`. */
         interval?: number;
-        /**
-         * @description Seconds after which a check has failed.
-         * @default 5
-         */
+        /** @description Seconds after which a check has failed. Default: `5`. */
         timeout?: number;
-        /**
-         * @description Failed checks in a row that make it unhealthy.
-         * @default 3
-         */
+        /** @description Failed checks in a row that make it unhealthy. Default: `3`. */
         retries?: number;
-        /**
-         * @description Seconds after a start in which failed checks do not count.
-         * @default 10
-         */
+        /** @description Seconds after a start in which failed checks do not count. Default: `10`. */
         start_period?: number;
-        /**
-         * @description If true, an unhealthy container is restarted.
-         * @default false
-         */
+        /** @description If true, an unhealthy container is restarted. Default: `false`. */
         restart_unhealthy?: boolean;
         /**
          * @description Disables health checks, also that of the image.
@@ -2146,14 +2127,11 @@ export interface components {
       files?: {
         [key: string]: {
           secret: string;
-          /**
-           * @description File mode, decimal (256 = 0400).
-           * @default 256
-           */
+          /** @description File mode, decimal (256 = 0400). Default: `256`. */
           mode?: number;
-          /** @default 0 */
+          /** @description Default: `0`. */
           uid?: number;
-          /** @default 0 */
+          /** @description Default: `0`. */
           gid?: number;
         };
       };
@@ -2883,42 +2861,32 @@ export interface components {
       name: string;
       endpoint: string;
       ipv4_pool: string;
-      /** @default 51820 */
+      /** @description Default: `51820`. */
       wireguard_port?: number | null;
       ipv6_pool?: string | null;
-      /**
-       * @default [
-       *       "0.0.0.0/0",
-       *       "::/0"
-       *     ]
-       */
+      /** @description Default: `["0.0.0.0/0","::/0"]`. */
       routes?: string[] | null;
-      /** @default [] */
+      /** @description Default: `[]`. */
       dns?: string[] | null;
-      /** @default [] */
+      /** @description Default: `[]`. */
       search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
       tenants?: string[] | null;
-      /** @default false */
+      /** @description Default: `false`. */
       name_constraints?: boolean | null;
     };
     NetworkPut: {
       endpoint: string;
       ipv4_pool: string;
-      /** @default 51820 */
+      /** @description Default: `51820`. */
       wireguard_port?: number | null;
       ipv6_pool?: string | null;
-      /**
-       * @default [
-       *       "0.0.0.0/0",
-       *       "::/0"
-       *     ]
-       */
+      /** @description Default: `["0.0.0.0/0","::/0"]`. */
       routes?: string[] | null;
-      /** @default [] */
+      /** @description Default: `[]`. */
       dns?: string[] | null;
-      /** @default [] */
+      /** @description Default: `[]`. */
       search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
@@ -2951,13 +2919,13 @@ export interface components {
     ProxyPut: {
       host: string;
       port: number;
-      /** @default PROXY */
+      /** @description Default: `"PROXY"`. */
       type?: ('PROXY' | 'HTTPS' | 'SOCKS5') | null;
-      /** @default [] */
+      /** @description Default: `[]`. */
       domains?: string[] | null;
-      /** @default [] */
+      /** @description Default: `[]`. */
       exclude?: string[] | null;
-      /** @default false */
+      /** @description Default: `false`. */
       direct_fallback?: boolean | null;
     };
     Resealed: {

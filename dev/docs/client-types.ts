@@ -1,6 +1,7 @@
 /**
  * The types of the client (`cli/client/openapi.d.ts`), from the document that gateways serve. They
- * change only with the document, so the version of the release is not in them.
+ * change only with the document, so the version of the release is not in them. The client looks at
+ * each value that it knows, so its types are closed, and it goes on with others as they come.
  */
 import { join } from 'node:path';
 import openapiTypes, { astToString, type OpenAPI3 } from 'openapi-typescript';
@@ -19,7 +20,7 @@ const header = `/**
 `;
 
 export async function clientTypes(): Promise<string> {
-  const document = openApiDocument(routes, '0') as unknown as OpenAPI3;
+  const document = openApiDocument(routes, '0', true) as unknown as OpenAPI3;
   const text = astToString(await openapiTypes(document, { defaultNonNullable: false, silent: true }));
   const path = join(repositoryRoot, clientTypesPath);
   return format(header + text, { ...(await resolveConfig(path)), filepath: path });

@@ -5,6 +5,8 @@ import { scopeText } from '../../schemas/scopes.ts';
 import { successStatus, type SuccessCode } from '../../schemas/errors.ts';
 import { cookieName } from '../auth/credentials.ts';
 import { errorResponses, errorSchemas, rateHeaders, type ErrorResponses } from './errors.ts';
+import { withExamples } from './examples.ts';
+import { inForms } from './forms.ts';
 import { parametersOf, referenceTo, sharedParameters, type Parameter } from './parameters.ts';
 import { referencesTo, type Json, type References } from './references.ts';
 
@@ -210,25 +212,40 @@ const securitySchemes = {
   url_token: { type: 'apiKey', in: 'query', name: 'token' },
 } as const;
 
-export function openApiDocument(routes: readonly Route[], version: string): Json {
+/**
+ * @param isClosed schemas of answers name all that this release answers, and nothing else: for
+ *   clients of the same release, and for tests. Others must read more than they know.
+ */
+export function openApiDocument(routes: readonly Route[], version: string, isClosed = false): Json {
   const { refer, schemas }: References = referencesTo(components);
   const shared: Shared = { parameters: sharedParameters(routes), errors: errorResponses() };
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
     (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, shared);
   }
+  const parts = inForms(
+    {
+      // Safe: references take the place of schemas alone.
+      paths: refer(paths) as typeof paths,
+      parameters: refer(Object.fromEntries(shared.parameters)) as Json,
+      responses: shared.errors.components,
+      schemas: { ...schemas, ...errorSchemas },
+    },
+    isClosed,
+  );
   return {
     openapi: '3.1.0',
     info: { title: 'Longshore', version, description },
     servers: [{ url: '/' }],
     tags,
-    paths: refer(paths),
+    // Types of our own client need none.
+    paths: isClosed ? parts.paths : withExamples(parts),
     components: {
       securitySchemes,
       headers,
-      parameters: refer(Object.fromEntries(shared.parameters)),
-      responses: shared.errors.components,
-      schemas: { ...schemas, ...errorSchemas },
+      parameters: parts.parameters,
+      responses: parts.responses,
+      schemas: parts.schemas,
     },
   };
 }

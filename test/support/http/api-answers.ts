@@ -19,7 +19,7 @@ interface Response {
 }
 type Operation = { readonly responses: Readonly<Record<string, Response>> };
 
-const document = JSON.parse(JSON.stringify(openApiDocument(routes, '0.0.0'))) as {
+const document = JSON.parse(JSON.stringify(openApiDocument(routes, '0.0.0', true))) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 };
