@@ -35,7 +35,7 @@ export function createEffects({ nc, directory, outbox, watched }: EffectOptions)
             ring(effect.host, partition.number, effect.requestId);
             break;
           case 'changed':
-            if (watched.has(effect.id)) nc.publish(subjects.changed(effect.tenant, effect.id));
+            if (watched.has(effect.tenant, effect.id)) nc.publish(subjects.changed(effect.tenant, effect.id));
             break;
           case 'directory':
             directory.change(partition, effect.host, effect.entry);

@@ -19,6 +19,7 @@ const group = (names: string, load: Group['load']): Group => ({ names: names.spl
 export const groupsWith = (loadClusters: Group['load']): readonly Group[] => [
   group('login logout whoami profile', async () => (await import('./tenant/profiles.ts')).addProfiles),
   group('run update', async () => (await import('./tenant/run.ts')).addRun),
+  group('versions rollback', async () => (await import('./tenant/versions.ts')).addVersions),
   group('apply', async () => (await import('./apply/command.ts')).addApply),
   group(
     'ps inspect start stop rm wait quota usage',

@@ -85,6 +85,9 @@ export const components = {
   Labels: fields.containerFields.labels.shown,
   LabelsPut: fields.containerFields.labels.given,
   LabelsPatch: fields.containerFields.labels.patch,
+  ContainerVersion: container.ContainerVersion,
+  ContainerRollback: container.RollbackBody,
+
   Project: container.ProjectView,
   ProjectPut: container.ProjectBody,
 

@@ -13,6 +13,8 @@ import {
   ProjectView,
   WaitedStatusView,
   ContainerItem,
+  ContainerVersion,
+  RollbackBody,
   CreateBody,
   OperatorContainer,
   OperatorFields,
@@ -256,6 +258,12 @@ const label = {
     'Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent.',
   form: '`key=value` or `key`',
 } satisfies QueryParameter;
+/** A filter of the overview. */
+const listOf = <S extends TSchema>(item: S, which: string) =>
+  ({
+    schema: Type.Array(item, { maxItems: limits.overviewFilterValues }),
+    description: `Only containers ${which}. May be repeated; any of them will do.`,
+  }) satisfies QueryParameter;
 /** Query parameters of both lists of the audit. */
 const auditQuery = {
   from: { schema: Type.String(), description: 'Start of the period, RFC 3339. Default: everything that is kept.' },
@@ -330,12 +338,38 @@ export const routes = [
     path: '/api/v2/containers',
     access: 'tenant',
     scopes: readers,
-    summary: 'List the caller’s containers with labels and project, newest first.',
-    query: { label, limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
+    summary:
+      'List the caller’s containers with labels and project, newest first. Several of one filter are alternatives, and different ones must all hold.',
+    query: {
+      status: listOf(ContainerStatus, 'with this status'),
+      name: listOf(Type.String(), 'with this name'),
+      project: listOf(Type.String(), 'of this project'),
+      host_key: listOf(Type.String(), 'on this host'),
+      label,
+      include: {
+        schema: Type.Array(Type.Enum(['status', 'spec']), { maxItems: 2 }),
+        description: '`status`: with what `GET /:id/status` shows. `spec`: with the document and its ETag.',
+      },
+      limit: integer(1, limits.overviewMax, limits.listDefault, 'How many at most.'),
+      cursor,
+    },
     success: 'ok',
     data: Type.Array(ContainerItem),
     beside: nextCursor,
     errors: ['invalid'],
+  },
+  {
+    name: 'container.watch',
+    method: 'GET',
+    path: '/api/v2/containers/watch',
+    access: 'tenant',
+    scopes: readers,
+    summary:
+      'Follow the caller’s containers as Server-Sent Events: all with their status, and then each that changes, without a gap.',
+    success: 'ok',
+    data: Type.String(),
+    errors: [],
+    media: ['text/event-stream'],
   },
   {
     name: 'spec.create',
@@ -625,6 +659,33 @@ export const routes = [
     success: 'ok',
     data: ContainerStatusView,
     errors: ['not_found'],
+  },
+  {
+    name: 'container.versions',
+    method: 'GET',
+    path: `${compute}/:id/versions`,
+    access: 'tenant',
+    scopes: readers,
+    summary:
+      'List what the container declared, newest first: the last ten versions, or fewer where they differ in much. A secret is named, never shown.',
+    success: 'ok',
+    data: Type.Array(ContainerVersion),
+    errors: ['not_found'],
+  },
+  {
+    name: 'container.rollback',
+    method: 'POST',
+    path: `${compute}/:id/rollback`,
+    access: 'tenant',
+    scopes: ['deploy'],
+    summary:
+      'Declare again what a version declared, as a new version. Host, labels, project and desired state stay. With `If-Match`, only if it is still as the ETag says.',
+    body: RollbackBody,
+    success: 'ok',
+    data: Spec,
+    errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict'],
+    tagged: true,
+    generates: true,
   },
   {
     name: 'labels.get',

@@ -9,8 +9,11 @@ import * as container from './container/decide.ts';
 import { find } from './container/find.ts';
 import * as file from './file/files.ts';
 import * as metadata from './container/metadata.ts';
+import * as overview from './container/overview.ts';
 import * as policy from './container/policy.ts';
 import * as spec from './container/spec.ts';
+import * as rollback from './container/rollback.ts';
+import { withVersions } from './container/versions.ts';
 import { session } from './container/session.ts';
 import * as host from './host/decide.ts';
 import { drain } from './host/drain.ts';
@@ -49,7 +52,9 @@ function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn 
     case 'container.get':
       return container.get(state, ask, context);
     case 'container.overview':
-      return metadata.overview(state, ask, context);
+      return overview.overview(state, ask, context);
+    case 'container.watch':
+      return overview.watch(state, ask, context);
     case 'metadata.get':
       return metadata.get(state, ask);
     case 'metadata.list':
@@ -62,6 +67,8 @@ function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn 
       return policy.get(state, ask);
     case 'container.status':
       return container.status(state, ask, context);
+    case 'container.versions':
+      return rollback.list(state, ask);
     case 'container.trace':
       return container.trace(state, ask);
     case 'container.session':
@@ -141,9 +148,10 @@ export const decideWrite = (
   context: TurnContext,
   prepared: Prepared | undefined,
 ): Turn =>
-  answers.onlyOnce(state, ask, context, () =>
-    headed(state, ask, conditional(state, ask, { context, decided: write(state, ask, context, prepared) })),
-  );
+  answers.onlyOnce(state, ask, context, () => {
+    const decided = conditional(state, ask, { context, decided: write(state, ask, context, prepared) });
+    return headed(state, ask, withVersions(state, ask, decided, context));
+  });
 
 function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepared: Prepared | undefined): Turn {
   switch (ask.type) {
@@ -159,6 +167,8 @@ function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepar
       return file.refusalOfMissing(state, ask) ?? spec.create(state, ask, context);
     case 'policy.put':
       return policy.put(state, ask, context);
+    case 'container.rollback':
+      return rollback.rollback(state, ask, context);
     case 'container.start':
       return container.start(state, ask, context);
     case 'container.stop':

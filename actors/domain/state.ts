@@ -18,7 +18,7 @@ import {
   type TenantId,
 } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { DesiredChanges } from './desired-changes.ts';
+import { RecentChanges } from './recent-changes.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
 import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
@@ -71,6 +71,13 @@ export interface PartitionView {
    * undefined: not known any more.
    */
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined;
+  /** The newest change of a container of this memory; it counts only under `epoch`. */
+  readonly itemRevision: number;
+  /**
+   * Containers of the tenant that changed or went after this revision of this memory, with the
+   * revision of the last change, in that order; undefined: not known any more.
+   */
+  itemsSince(tenant: TenantId, revision: number): ReadonlyMap<ContainerId, number> | undefined;
   /** Containers that should run and have no host. */
   waitingForHost(): Waiting<Alike>;
   /**
@@ -177,7 +184,8 @@ export class PartitionState implements PartitionView {
   /** By host, the change that last touched what is desired there. */
   readonly #revisions = new Map<HostKey, number>();
   readonly #firstRevision: number;
-  readonly #changes: DesiredChanges;
+  readonly #changes: RecentChanges<HostKey>;
+  readonly #items: RecentChanges<TenantId>;
   readonly vpn: VpnState;
 
   /** @param revision of every host at first: the number of the last commit that was loaded */
@@ -191,7 +199,8 @@ export class PartitionState implements PartitionView {
     this.#ledger = ledger;
     this.#epoch = epoch;
     this.#firstRevision = revision;
-    this.#changes = new DesiredChanges(revision);
+    this.#changes = new RecentChanges(revision, limits.syncChanges);
+    this.#items = new RecentChanges(0, limits.itemChanges);
     this.vpn = new VpnState(incarnation);
   }
 
@@ -247,6 +256,12 @@ export class PartitionState implements PartitionView {
   }
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined {
     return this.#changes.since(host, revision);
+  }
+  get itemRevision(): number {
+    return this.#items.last;
+  }
+  itemsSince(tenant: TenantId, revision: number): ReadonlyMap<ContainerId, number> | undefined {
+    return this.#items.lastSince(tenant, revision);
   }
   waitingForHost(): Waiting<Alike> {
     return this.#waitingForHost.kinds;
@@ -360,6 +375,7 @@ export class PartitionState implements PartitionView {
         tenant.note(record);
         tenant.count(record, 1);
         this.#place(record);
+        this.#items.add(record.tenant, record.id);
         return;
       }
       case 'tombstone': {
@@ -573,6 +589,7 @@ export class PartitionState implements PartitionView {
   }
 
   #remove(tenant: TenantState, id: ContainerId): void {
+    if (tenant.containers.has(id)) this.#items.add(tenant.tenant, id);
     this.#noteUses(tenant, tenant.containers.get(id), undefined);
     this.#forget(tenant, id);
     this.#preparations.delete(id);

@@ -31,7 +31,7 @@ export interface AskOptions {
   /** Logs what senders can cause at will, but not every time. */
   readonly refusals: RateLimitedLog;
   readonly slices: Slices;
-  readonly watched: Pick<StatusWatchers, 'asked'>;
+  readonly watched: Pick<StatusWatchers, 'asked' | 'followed'>;
   /** Makes what this ask needs before its turn: keys are signed outside of turns. */
   readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
   /**
@@ -70,6 +70,7 @@ export function serveAsks({ subject, partitionFor }: AskSource, options: AskOpti
     if (!isWrite(ask)) {
       // Before the turn: a change after it is announced.
       if (ask.type === 'container.status') watched.asked(ask.id);
+      if (ask.type === 'container.watch') watched.followed(ask.tenant);
       partition.read(ask, respond, untilMs);
       return;
     }

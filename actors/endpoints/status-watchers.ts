@@ -1,19 +1,22 @@
 /**
- * Containers whose status somebody asked for a short time ago. Only their changes are announced: a
- * gateway that waits for a status asks first, and asks again at intervals. A new owner knows of
- * nobody until then.
+ * Containers whose status somebody asked for a short time ago, and tenants all of whose containers
+ * somebody follows. Only their changes are announced: a gateway that waits for one asks first, and
+ * asks again at intervals. A new owner knows of nobody until then.
  */
 import { LRUCache } from 'lru-cache';
-import type { ContainerId } from '../../schemas/ids.ts';
+import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 
 export class StatusWatchers {
   readonly #asked: LRUCache<ContainerId, true>;
+  readonly #followed: LRUCache<TenantId, true>;
 
   constructor({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
     const perf = { now: () => monotonicMs() };
-    this.#asked = new LRUCache({ max: limits.watchedContainers, ttl: limits.watchedMs, ttlResolution: 0, perf });
+    const options = { max: limits.watchedContainers, ttl: limits.watchedMs, ttlResolution: 0, perf };
+    this.#asked = new LRUCache(options);
+    this.#followed = new LRUCache(options);
   }
 
   /** Somebody asked for the status. Bounded: the one that was asked for longest ago goes first. */
@@ -21,7 +24,12 @@ export class StatusWatchers {
     this.#asked.set(id, true);
   }
 
-  has(id: ContainerId): boolean {
-    return this.#asked.has(id);
+  /** Somebody follows all of the tenant's. */
+  followed(tenant: TenantId): void {
+    this.#followed.set(tenant, true);
+  }
+
+  has(tenant: TenantId, id: ContainerId): boolean {
+    return this.#asked.has(id) || this.#followed.has(tenant);
   }
 }

@@ -44,7 +44,7 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   const all = isAsked(containers, projects) ? await overviewOf(context) : [];
   refuseEarlier(wanted, all);
   const names = new Set(containers.map(({ name }) => name));
-  const asked = all.filter(({ name }) => names.has(name));
+  const asked = all.filter(({ container }) => names.has(container.name)).map(({ container }) => container);
   const found = await inParallel(asked, (one) => details(context, one.id));
   const hasSecrets = isAsked(containers, secrets, removed.secrets);
   const foundSecrets = hasSecrets ? await dataOf(api.GET('/api/v2/compute/secrets')) : [];
@@ -54,9 +54,12 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   const foundPeers = hasPeers ? await allOf((query) => api.GET('/api/forage/peers', { params: { query } })) : [];
   return {
     containers: new Map(found.map((one) => [one.document.name, one])),
-    strays: all.filter(
-      (one) => !names.has(one.name) && projects.includes(projectOf(one) ?? '') && one.status !== 'removing',
-    ),
+    strays: all
+      .filter(({ container: { env, name, status }, project = null }) => {
+        const isOther = !names.has(name) && status !== 'removing';
+        return isOther && projects.includes(projectOf({ env, project }) ?? '');
+      })
+      .map(({ container }) => container),
     secrets: new Map(foundSecrets.map(({ name, version }) => [name, version])),
     registries: new Map(foundLogins.map((login) => [login.host, login])),
     peers: new Map(foundPeers.map((peer) => [peer.name, peer])),

@@ -63,24 +63,30 @@ interface End {
 const endOf = (frame: Frame): string | undefined =>
   frame.event === 'end' ? (valueOf(frame) as End).reason : undefined;
 
+interface FollowOptions {
+  /** The stream begins behind the frame of this id. */
+  readonly after?: string | undefined;
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
 /**
- * The items of a stream, until it is over. As with every answer, the server is trusted to send what
- * its document says.
+ * The items of a stream, as `followFrames`. As with every answer, the server is trusted to send
+ * what its document says.
+ */
+export async function* follow<Item>(...given: Parameters<typeof followFrames>): AsyncGenerator<Item, void> {
+  for await (const frame of followFrames(...given)) yield valueOf(frame) as Item;
+}
+
+/**
+ * The frames of a stream, until it is over.
  * @throws ApiError if the server refuses, or the token ends; ConnectionError if it is away for too
  * long; InterruptedError
  */
-export async function* follow<Item>(
+export async function* followFrames(
   open: Open,
   signal: AbortSignal,
-  {
-    after,
-    pause = sleep,
-  }: {
-    /** The stream begins behind the frame of this id. */
-    readonly after?: string | undefined;
-    readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
-  } = {},
-): AsyncGenerator<Item, void> {
+  { after, pause = sleep }: FollowOptions = {},
+): AsyncGenerator<Frame, void> {
   let lastId = after;
   for (let attempt = 0; ; attempt++) {
     let failure = new ConnectionError('the server', new Error('it ends the stream again and again'));
@@ -94,7 +100,7 @@ export async function* follow<Item>(
         if (reason !== undefined) break;
         attempt = 0;
         if (frame.id !== '') lastId = frame.id;
-        yield valueOf(frame) as Item;
+        yield frame;
       }
     } catch (error) {
       if (!isPassing(error)) throw error;

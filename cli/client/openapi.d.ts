@@ -35,7 +35,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * List the caller’s containers with labels and project, newest first.
+     * List the caller’s containers with labels and project, newest first. Several of one filter are alternatives, and different ones must all hold.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_overview'];
@@ -45,6 +45,26 @@ export interface paths {
      * @description Scope: deploy, operator; or a token without any scope.
      */
     post: operations['spec_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/containers/watch': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Follow the caller’s containers as Server-Sent Events: all with their status, and then each that changes, without a gap.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['container_watch'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -289,6 +309,46 @@ export interface paths {
     get: operations['container_status'];
     put?: never;
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/versions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List what the container declared, newest first: the last ten versions, or fewer where they differ in much. A secret is named, never shown.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['container_versions'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/rollback': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Declare again what a version declared, as a new version. Host, labels, project and desired state stay. With `If-Match`, only if it is still as the ETag says.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
+    post: operations['container_rollback'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1619,6 +1679,51 @@ export interface components {
     };
     ContainerItem: {
       container: components['schemas']['Container'];
+      /** @description With `include=status`. */
+      status?: components['schemas']['ContainerStatusView'];
+      /** @description With `include=spec`; of files, the hashes. */
+      spec?: {
+        name: string;
+        image: {
+          registry: string;
+          repository: string | null;
+          tag: string | null;
+          digest: string | null;
+        };
+        host_key: string | null;
+        env: components['schemas']['Labels'];
+        ports: components['schemas']['Port'][];
+        cpu_limit: string;
+        mem_limit: string;
+        process: {
+          entrypoint?: string[];
+          command?: string[];
+          user?: string;
+          working_dir?: string;
+          tmpfs?: components['schemas']['Labels'];
+          shm_size?: string;
+          init?: boolean;
+          read_only?: boolean;
+          ulimits?: components['schemas']['Labels'];
+        };
+        files: {
+          [key: string]: {
+            /** @description SHA-256 of the content, in hex. */
+            sha256: string;
+            bytes: number;
+            mode: number;
+          };
+        };
+        policy: components['schemas']['Policy'];
+        secrets: components['schemas']['ContainerSecrets'];
+        labels: components['schemas']['Labels'];
+        project: string | null;
+        aliases: string[];
+        /** @enum {string} */
+        desired: 'running' | 'stopped';
+      };
+      /** @description With `include=spec`: its ETag, for `If-Match`. */
+      etag?: string;
       labels: components['schemas']['Labels'];
       project: string | null;
     };
@@ -2377,6 +2482,66 @@ export interface components {
     };
     LabelsPatch: {
       [key: string]: string | null;
+    };
+    ContainerVersion: {
+      /** @description Counts the versions of this container, from 1. */
+      version: number;
+      /** @description Generation that came with it. */
+      generation: number;
+      /**
+       * Format: date-time
+       * @description RFC 3339, UTC, milliseconds.
+       */
+      at: string;
+      /** @description Who declared it. Null: not known any more. */
+      by: components['schemas']['AuditAuthor'] | null;
+      request_id: string | null;
+      outcome: ('done' | 'rolled_back' | 'failed' | 'stopped' | 'superseded') | null;
+      reason: components['schemas']['Reason'] | null;
+      /** @description The document of that version, with the hashes of its files; host, labels, project and desired state are those of now. */
+      spec: {
+        name: string;
+        image: {
+          registry: string;
+          repository: string | null;
+          tag: string | null;
+          digest: string | null;
+        };
+        host_key: string | null;
+        env: components['schemas']['Labels'];
+        ports: components['schemas']['Port'][];
+        cpu_limit: string;
+        mem_limit: string;
+        process: {
+          entrypoint?: string[];
+          command?: string[];
+          user?: string;
+          working_dir?: string;
+          tmpfs?: components['schemas']['Labels'];
+          shm_size?: string;
+          init?: boolean;
+          read_only?: boolean;
+          ulimits?: components['schemas']['Labels'];
+        };
+        files: {
+          [key: string]: {
+            /** @description SHA-256 of the content, in hex. */
+            sha256: string;
+            bytes: number;
+            mode: number;
+          };
+        };
+        policy: components['schemas']['Policy'];
+        secrets: components['schemas']['ContainerSecrets'];
+        labels: components['schemas']['Labels'];
+        project: string | null;
+        aliases: string[];
+        /** @enum {string} */
+        desired: 'running' | 'stopped';
+      };
+    };
+    ContainerRollback: {
+      version: number;
     };
     Project: {
       project: string | null;
@@ -3434,6 +3599,8 @@ export interface components {
     'query.label': string[];
     /** @description The `next_cursor` of the previous page. */
     'query.cursor': string;
+    /** @description Of a stream: the `id` of the last frame that was received. */
+    'header.Last-Event-ID': string;
     /** @description Check, and answer what would change, as `plan`: nothing is written. */
     'query.dry_run': boolean;
     /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
@@ -3469,8 +3636,6 @@ export interface components {
     'query.since': string;
     /** @description Goes back from the newest (`desc`), or on from the oldest (`asc`), and lists in this order. Without it a page goes back, and lists the oldest first. */
     'query.order': 'desc' | 'asc';
-    /** @description With `follow=true`: the `id` of the last frame that was received. */
-    'header.Last-Event-ID': string;
     'path.registry': string;
     'path.secret': string;
     'path.tenant': string;
@@ -3618,8 +3783,18 @@ export interface operations {
   container_overview: {
     parameters: {
       query?: {
+        /** @description Only containers with this status. May be repeated; any of them will do. */
+        status?: components['schemas']['ContainerStatus'][];
+        /** @description Only containers with this name. May be repeated; any of them will do. */
+        name?: string[];
+        /** @description Only containers of this project. May be repeated; any of them will do. */
+        project?: string[];
+        /** @description Only containers on this host. May be repeated; any of them will do. */
+        host_key?: string[];
         /** @description Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
         label?: components['parameters']['query.label'];
+        /** @description `status`: with what `GET /:id/status` shows. `spec`: with the document and its ETag. */
+        include?: ('status' | 'spec')[];
         /** @description How many at most. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
@@ -3718,6 +3893,41 @@ export interface operations {
       412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_watch: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Of a stream: the `id` of the last frame that was received. */
+        'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
@@ -4019,7 +4229,7 @@ export interface operations {
         follow?: boolean;
       };
       header?: {
-        /** @description With `follow=true`: the `id` of the last frame that was received. */
+        /** @description Of a stream: the `id` of the last frame that was received. */
         'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
       };
       path?: never;
@@ -4505,6 +4715,98 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_versions: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerVersion'][];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_rollback: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ContainerRollback'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerSpec'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrOverQuota'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
@@ -5008,7 +5310,7 @@ export interface operations {
         follow?: boolean;
       };
       header?: {
-        /** @description With `follow=true`: the `id` of the last frame that was received. */
+        /** @description Of a stream: the `id` of the last frame that was received. */
         'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
       };
       path: {
@@ -5066,7 +5368,7 @@ export interface operations {
         follow?: boolean;
       };
       header?: {
-        /** @description With `follow=true`: the `id` of the last frame that was received. */
+        /** @description Of a stream: the `id` of the last frame that was received. */
         'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
       };
       path: {

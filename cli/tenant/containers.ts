@@ -1,9 +1,10 @@
 /** `ps`, `inspect`, `start`, `stop`, `rm`, `wait`, `quota` and `usage`. */
-import { Argument, type Command } from 'commander';
+import { Argument, Option, type Command } from 'commander';
 import { oneLine } from '../../schemas/visible.ts';
 import { containerStatuses } from '../../schemas/words.ts';
 import { dataOf, orNone, writtenOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
+import { followFrames, type Open } from '../client/follow.ts';
 import { allOf } from '../client/pages.ts';
 import { waitFor, type WaitedStatus } from '../client/wait.ts';
 import { action, type Context, type Terminal } from '../context.ts';
@@ -13,35 +14,85 @@ import { paintOf } from '../terminal/colours.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { each } from './each.ts';
 import { cannotCome, goalOf } from './done.ts';
-import { findContainer, NotFound, overviewOf, type Container } from './find.ts';
+import {
+  findContainer,
+  NotFound,
+  overviewOf,
+  type Container,
+  type Item,
+  type KnownItem,
+  type OverviewQuery,
+} from './find.ts';
 import { storedPolicy, storedUses } from './uses.ts';
-import { endText, statusOf, watchDone } from './progress.ts';
+import { endText, lineOf, statusOf, watchDone } from './progress.ts';
 
 /** `wait`: how often it looks whether the status can still come. */
 const cliWaitLookMs = 5000;
 
 const statuses = [...containerStatuses, 'removed'] as const;
 
-async function ps(context: Context, { label }: { readonly label?: readonly string[] }): Promise<void> {
-  const all = await overviewOf(context, label);
-  const labelsOf = ({ labels = {} }: (typeof all)[number]): string =>
-    Object.entries(labels)
-      .map(([key, value]) => oneLine(value === '' ? key : `${key}=${value}`))
-      .join(', ');
+interface PsOptions {
+  readonly label?: readonly string[];
+  readonly status?: readonly (typeof containerStatuses)[number][];
+  readonly project?: readonly string[];
+  readonly watch?: true;
+}
+
+const labelsText = ({ labels = {} }: KnownItem): string =>
+  Object.entries(labels)
+    .map(([key, value]) => oneLine(value === '' ? key : `${key}=${value}`))
+    .join(', ');
+
+async function ps(context: Context, { watch, ...filters }: PsOptions): Promise<void> {
+  if (watch === true) {
+    if (Object.keys(filters).length > 0)
+      throw new WrongUsage('--watch: give it without a filter, because it shows all containers');
+    return watchAll(context);
+  }
+  const only = Object.entries(filters).map(([name, values]) => [name, [...values]]);
+  const all = await overviewOf(context, Object.fromEntries(only) as OverviewQuery);
   // Who has no labels needs no column for them.
-  const hasLabels = all.some((one) => labelsOf(one) !== '');
+  const hasLabels = all.some((one) => labelsText(one) !== '');
   const rows = all.map((one) => [
-    one.id,
-    one.name,
-    imageText(one),
-    one.status,
-    one.host_key ?? '-',
-    agoText(one.inserted_at, context.terminal.nowMs()),
-    ...(hasLabels ? [labelsOf(one)] : []),
+    one.container.id,
+    one.container.name,
+    imageText(one.container),
+    one.container.status,
+    one.container.host_key ?? '-',
+    agoText(one.container.inserted_at, context.terminal.nowMs()),
+    ...(hasLabels ? [labelsText(one)] : []),
   ]);
   const columns = ['id', 'name', 'image', 'status', 'host', 'age', ...(hasLabels ? ['labels'] : [])];
-  context.show(all, tableOf(columns, rows, 'There are no containers.', paintOf(context)));
+  const values = all.map(({ container, ...beside }) => ({ ...container, ...beside }));
+  context.show(values, tableOf(columns, rows, 'There are no containers.', paintOf(context)));
 }
+
+/** A line for each container, and one for each change of what a line says, until Ctrl-C. */
+async function watchAll({ api, terminal, isJson }: Context): Promise<void> {
+  const told = new Map<string, string>();
+  const write = (line: string): void => void terminal.stdout.write(`${line}\n`);
+  const open: Open = (header, signal) =>
+    api.GET('/api/v2/containers/watch', { params: { header }, parseAs: 'stream', signal });
+  for await (const { event, data } of followFrames(open, terminal.signal)) {
+    if (event !== 'item' && event !== 'removed') continue;
+    // The server is trusted to send what its document says.
+    const value = JSON.parse(data) as Item | { readonly id: string };
+    if (isJson) {
+      write(JSON.stringify({ [event]: value }));
+      continue;
+    }
+    const id = 'container' in value ? value.container.id : value.id;
+    const line = 'container' in value ? watchLine(value) : 'removed';
+    if (told.get(id) !== line) write(`${id}  ${line}`);
+    if (event === 'removed') told.delete(id);
+    else told.set(id, line);
+  }
+}
+
+const watchLine = ({ container, status }: Item): string =>
+  [container.name, status === undefined ? container.status : lineOf(status), `on ${container.host_key ?? '-'}`]
+    .map(oneLine)
+    .join('  ');
 
 async function inspect(context: Context, name: string): Promise<void> {
   const { id } = await findContainer(context, name);
@@ -189,7 +240,14 @@ export function addContainers(program: Command, terminal: Terminal): void {
   const named = (name: string, description: string): Command => program.command(name).description(description);
   named('ps', 'List containers')
     .option('-l, --label <key[=value]>', 'Label that each listed container has, or one of several', collect)
-    .action(action<[{ readonly label?: readonly string[] }]>(terminal, ps));
+    .addOption(
+      new Option('--status <status>', 'Status that each has, or one of several')
+        .choices(containerStatuses)
+        .argParser(collect),
+    )
+    .option('--project <name>', 'Project that each is of, or one of several', collect)
+    .option('-w, --watch', 'Show all, and then each change, until Ctrl-C')
+    .action(action<[PsOptions]>(terminal, ps));
   named('inspect <container>', 'Show a container, its runs, process, policy and secrets, as JSON').action(
     action<[string]>(terminal, inspect),
   );
@@ -207,11 +265,7 @@ export function addContainers(program: Command, terminal: Terminal): void {
       new Argument('[status]', 'Status to wait for').choices(statuses),
     ),
   )
-    .option(
-      '--generation <number>',
-      'Generation to wait for, as "run" and "update" show it (default: the newest)',
-      generationNumber,
-    )
+    .option('--generation <number>', 'Generation to wait for, of one change (default: the newest)', generationNumber)
     .action(action<[string, WaitedStatus | undefined, WaitOptions & { readonly generation?: number }]>(terminal, wait));
   named('quota', 'Show quota usage').action(action(terminal, quota));
   named('usage', 'Show the resources that each container used')

@@ -1,7 +1,9 @@
 /** The container or peer that a person means: by its name, its id, or the beginning of its id. */
 import { uuidPattern } from '../../schemas/words.ts';
 import type { Context } from '../context.ts';
+import { limits } from '../../schemas/limits.ts';
 import { dataOf, orNone, type Schemas } from '../client/api.ts';
+import type { paths } from '../client/openapi.d.ts';
 import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { composeFiles, folderWith } from '../compose-files.ts';
@@ -19,25 +21,29 @@ const wholeId = new RegExp(uuidPattern);
 export const containersOf = ({ api }: Pick<Context, 'api'>): Promise<Container[]> =>
   allOf((query) => api.GET('/api/v2/compute', { params: { query } }));
 
+export type Item = Schemas['ContainerItem'];
+/** Of a server of the last release: the container alone. */
+export type KnownItem = Pick<Item, 'container'> & Partial<Item>;
+type Overview = NonNullable<paths['/api/v2/containers']['get']['parameters']['query']>;
+export type OverviewQuery = Omit<Overview, 'cursor' | 'limit'>;
+
 /**
  * With labels and the like; without them from gateways or actors of the last release.
- * @param label only those with one of these labels
- * @throws Refused if there are such labels and no server that knows them
+ * @throws Refused if there are filters and no server that knows them
  */
 export async function overviewOf(
   context: Pick<Context, 'api'>,
-  label: readonly string[] = [],
-): Promise<(Container & Partial<Omit<Schemas['ContainerItem'], 'container'>>)[]> {
+  { include, ...only }: OverviewQuery = {},
+): Promise<KnownItem[]> {
   const { api } = context;
-  const only = label.length === 0 ? {} : { label: [...label] };
+  const asked = { ...only, ...(include === undefined ? {} : { include }), limit: limits.overviewMax };
   try {
-    const items = await allOf((query) => api.GET('/api/v2/containers', { params: { query: { ...query, ...only } } }));
-    return items.map(({ container, ...beside }) => ({ ...container, ...beside }));
+    return await allOf((query) => api.GET('/api/v2/containers', { params: { query: { ...query, ...asked } } }));
   } catch (error) {
     // 503: its actors are of the last release, or away.
     if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 503)) throw error;
-    if (label.length > 0) throw new Refused(`the server keeps no labels yet: ${error.message}`);
-    return containersOf(context);
+    if (Object.keys(only).length > 0) throw new Refused(`the server can't filter yet: ${error.message}`);
+    return (await containersOf(context)).map((container) => ({ container }));
   }
 }
 

@@ -13,6 +13,7 @@ export const wholeNumber =
 
 export const portNumber = wholeNumber(1, 65_535);
 export const generationNumber = wholeNumber(1, Number.MAX_SAFE_INTEGER);
+export const versionNumber = wholeNumber(1, Number.MAX_SAFE_INTEGER);
 export const waitSeconds = wholeNumber(1, limits.cliWaitSecondsMax);
 const stableSeconds = wholeNumber(0, limits.cliStableSecondsMax);
 

@@ -28,7 +28,13 @@ const ofSecret = (call: CallOf<OfSecret>): Fields => ({ tenant: tenantOf(call), 
 type OfRegistry = 'registry.put' | 'registry.remove';
 const ofRegistry = (call: CallOf<OfRegistry>): Fields => ({ tenant: tenantOf(call), registry: call.params.registry });
 type OfContainer =
-  'container.stop' | 'container.delete' | 'container.update' | 'container.secrets.put' | 'spec.put' | 'spec.patch';
+  | 'container.rollback'
+  | 'container.stop'
+  | 'container.delete'
+  | 'container.update'
+  | 'container.secrets.put'
+  | 'spec.put'
+  | 'spec.patch';
 const ofContainer = (call: CallOf<OfContainer>): Fields => ({ tenant: tenantOf(call), container: call.params.id });
 /** As a document gives it. */
 const desiredIn = (desired: unknown): Fields => (typeof desired === 'string' ? { desired } : {});
@@ -104,6 +110,10 @@ export const securityEventKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> }
   'container.update': {
     event: 'container_changed',
     fields: (call) => ({ ...ofContainer(call), changed: Object.keys(call.body) }),
+  },
+  'container.rollback': {
+    event: 'container_rollback_requested',
+    fields: (call) => ({ ...ofContainer(call), version: call.body.version }),
   },
   // The whole document, or a patch of it: both may stop the container, or take a secret from it.
   'spec.put': {

@@ -33,11 +33,31 @@ export interface ContainerRoutesOptions extends Writer {
   readonly newContainerId: () => ContainerId;
 }
 
+/** Undefined: its cursor is none. */
+function pageOf(call: CallOf<'container.list' | 'container.overview'>) {
+  const { limit, cursor, label } = call.query;
+  const before = cursor === undefined ? null : decodeCursor(cursor);
+  if (before === undefined) return undefined;
+  return { tenant: tenantOf(call), limit, before, ...given({ labels: label }), ...call.origin };
+}
+
+type Lists = Readonly<Record<string, readonly string[] | undefined>>;
+type Given<T> = { [K in keyof T]?: string[] };
+
+/** Those that are there. */
+const given = <T extends Lists>(lists: T): Given<T> =>
+  Object.fromEntries(
+    Object.entries(lists).flatMap(([name, values]) => (values === undefined ? [] : [[name, [...values]]])),
+  ) as Given<T>;
+
 export function containerRoutes(options: ContainerRoutesOptions) {
   const ask = (kind: LaneKind, call: Call, question: Question) => options.ask(kind, question, call.deadlineMs);
 
   const status: HandlerOf<'container.status'> = (call) =>
     ask('read', call, { type: 'container.status', tenant: tenantOf(call), id: call.params.id, ...call.origin });
+
+  const versions: HandlerOf<'container.versions'> = (call) =>
+    ask('read', call, { type: 'container.versions', tenant: tenantOf(call), id: call.params.id, ...call.origin });
 
   const get: HandlerOf<'container.get'> = async (call) =>
     tagged(
@@ -113,15 +133,17 @@ export function containerRoutes(options: ContainerRoutesOptions) {
     ({ project }) => ({ project }),
   );
 
-  const overview: HandlerOf<'container.overview'> = (call) => listed('container.overview', call);
-  const list: HandlerOf<'container.list'> = (call) => listed('container.list', call);
+  const list: HandlerOf<'container.list'> = (call) => {
+    const page = pageOf(call);
+    return page === undefined ? wrongCursor : ask('read', call, { type: 'container.list', ...page });
+  };
 
-  const listed = (type: 'container.list' | 'container.overview', call: CallOf<typeof type>) => {
-    const { limit, cursor, label } = call.query;
-    const before = cursor === undefined ? null : decodeCursor(cursor);
-    if (before === undefined) return wrongCursor;
-    const filter = label === undefined ? {} : { labels: label };
-    return ask('read', call, { type, tenant: tenantOf(call), limit, before, ...filter, ...call.origin });
+  const overview: HandlerOf<'container.overview'> = (call) => {
+    const page = pageOf(call);
+    if (page === undefined) return wrongCursor;
+    const { status, name, project, host_key: host, include } = call.query;
+    const only = given({ status, name, project, host });
+    return ask('read', call, { type: 'container.overview', ...page, only, ...given({ include }) });
   };
 
   const create: HandlerOf<'container.create'> = async (call) => {
@@ -172,6 +194,7 @@ export function containerRoutes(options: ContainerRoutesOptions) {
     'project.get': project.get,
     'project.put': project.put,
     'container.create': create,
+    'container.versions': versions,
     'container.get': get,
     'container.update': update,
     'container.status': status,

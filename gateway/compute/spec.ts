@@ -86,5 +86,17 @@ export function specRoutes(options: SpecRoutesOptions) {
     return ask('write', write, call.deadlineMs);
   };
 
-  return { 'spec.create': create, 'spec.get': get, 'spec.put': put, 'spec.patch': patch } satisfies Partial<Handlers>;
+  const rollback: HandlerOf<'container.rollback'> = async (call) => {
+    const target = { tenant: tenantOf(call), id: call.params.id, version: call.body.version };
+    const back = { type: 'container.rollback', ...target, ...written(options, call) } as const;
+    return files.shown(call, await ask('write', back, call.deadlineMs));
+  };
+
+  return {
+    'spec.create': create,
+    'spec.get': get,
+    'spec.put': put,
+    'spec.patch': patch,
+    'container.rollback': rollback,
+  } satisfies Partial<Handlers>;
 }

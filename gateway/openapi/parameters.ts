@@ -32,7 +32,7 @@ const inHeader = (name: string, description: string, schema: Json = { type: 'str
   schema,
 });
 
-const resume = inHeader('Last-Event-ID', 'With `follow=true`: the `id` of the last frame that was received.');
+const resume = inHeader('Last-Event-ID', 'Of a stream: the `id` of the last frame that was received.');
 const idempotency = inHeader(
   'Idempotency-Key',
   'For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of.',
@@ -51,7 +51,7 @@ const conditionsOf = (route: Route): Parameter[] => {
 export const parametersOf = (route: Route): Parameter[] => [
   ...inPath(route),
   ...inQuery(route),
-  ...(route.streams === 'resumable' ? [resume] : []),
+  ...(route.streams === 'resumable' || route.media?.includes('text/event-stream') === true ? [resume] : []),
   ...(isRepeatable(route) ? [idempotency] : []),
   ...conditionsOf(route),
 ];

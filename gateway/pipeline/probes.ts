@@ -20,6 +20,7 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
     | 'labels.patch'
     | 'project.put'
     | 'policy.put'
+    | 'container.rollback'
     | 'spec.put'
     | 'spec.patch'
     | 'container.secrets.put'
@@ -49,6 +50,7 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
     'labels.patch': container,
     'project.put': container,
     'policy.put': container,
+    'container.rollback': container,
     'spec.put': container,
     'spec.patch': container,
     'container.secrets.put': container,

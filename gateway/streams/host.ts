@@ -99,6 +99,11 @@ export class StreamHost {
     for (const doorbell of this.#doorbells) doorbell.ring();
   }
 
+  /** Calls `ring` at every message on a subject, until the returned function is called. */
+  listen(subject: string, ring: () => void): () => void {
+    return this.#dependencies.listen(subject, ring);
+  }
+
   /** Holds a place among streams and waits while `work` runs; a refusal if there is no place. */
   async withPlace<T>({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<T>): Promise<T | Result> {
     const { meters, places } = this.#dependencies;

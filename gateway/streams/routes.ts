@@ -2,11 +2,13 @@
 import type { Handlers } from '../call.ts';
 import { eventRoutes, type EventRoutesOptions } from './event-handlers.ts';
 import { logHandler, type LogRouteOptions } from './log-handler.ts';
+import { watchHandler, type WatchRouteOptions } from './watch.ts';
 import { waitHandler, type WaitRouteOptions } from './wait/handler.ts';
 
-export const streamRoutes = (options: LogRouteOptions & EventRoutesOptions & WaitRouteOptions) =>
+export const streamRoutes = (options: LogRouteOptions & EventRoutesOptions & WaitRouteOptions & WatchRouteOptions) =>
   ({
     'container.logs': logHandler(options),
     ...eventRoutes(options),
     'container.wait': waitHandler(options),
+    'container.watch': watchHandler(options),
   }) satisfies Partial<Handlers>;

@@ -20,10 +20,13 @@ import {
   versioned,
   type ContainerSpec,
   type Metadata,
+  type VersionedName,
 } from './fields/container.ts';
 import { nullable } from './nullable.ts';
 import { HealthView, type Policy } from './policy.ts';
-import { SecretUses } from './secret.ts';
+import { SecretUses, type ContainerSecrets } from './secret.ts';
+import { StoredSpec } from './spec.ts';
+import { Author } from './audit/line.ts';
 
 export type ContainerStatus = (typeof containerStatuses)[number];
 export const ContainerStatus = Type.Enum([...containerStatuses]);
@@ -69,12 +72,6 @@ export type Container = Static<typeof Container>;
 export const ProjectView = Type.Object({ project: containerFields.project.shown }, { additionalProperties: false });
 export const ProjectBody = Type.Object(
   { project: nullable(containerFields.project.given) },
-  { additionalProperties: false },
-);
-
-/** An item of `GET /api/v2/containers`. */
-export const ContainerItem = Type.Object(
-  { container: Container, ...shownOf(metadataNames) },
   { additionalProperties: false },
 );
 
@@ -262,6 +259,22 @@ export const ContainerStatusView = Type.Object(
 );
 export type ContainerStatusView = Static<typeof ContainerStatusView>;
 
+/** An item of `GET /api/v2/containers`. */
+export const ContainerItem = Type.Object(
+  {
+    container: Container,
+    status: Type.Optional(
+      Type.Unsafe<ContainerStatusView>({ ...ContainerStatusView, description: 'With `include=status`.' }),
+    ),
+    spec: Type.Optional(
+      Type.Unsafe<StoredSpec>({ ...StoredSpec, description: 'With `include=spec`; of files, the hashes.' }),
+    ),
+    etag: Type.Optional(Type.String({ description: 'With `include=spec`: its ETag, for `If-Match`.' })),
+    ...shownOf(metadataNames),
+  },
+  { additionalProperties: false },
+);
+
 /**
  * Outcomes of a declaration:
  * - `done`: it runs as declared, or has run to its end with exit code 0.
@@ -280,6 +293,61 @@ export const WaitedStatusView = Type.Object(
   { additionalProperties: false },
 );
 export type WaitedStatusView = Static<typeof WaitedStatusView>;
+
+/** `GET /:id/versions`: what the container declared, and what became of it. */
+export const ContainerVersion = Type.Object(
+  {
+    version: Type.Integer({ minimum: 1, description: 'Counts the versions of this container, from 1.' }),
+    generation: Type.Integer({ description: 'Generation that came with it.' }),
+    at: Timestamp,
+    by: Type.Union([Author, Type.Null()], { description: 'Who declared it. Null: not known any more.' }),
+    request_id: nullable(Type.String()),
+    outcome: nullable(
+      Type.Enum(['done', 'rolled_back', 'failed', 'stopped', 'superseded'], {
+        description: 'Null: not known yet.',
+      }),
+    ),
+    reason: nullable(Reason),
+    spec: Type.Unsafe<StoredSpec>({
+      ...StoredSpec,
+      description:
+        'The document of that version, with the hashes of its files; host, labels, project and desired state are those of now.',
+    }),
+  },
+  { additionalProperties: false },
+);
+export type ContainerVersion = Static<typeof ContainerVersion>;
+export type VersionOutcome = Pick<ContainerVersion, 'outcome' | 'reason'>;
+
+/** What a roll back brings back. */
+export type VersionContent = Pick<Required<ContainerSpec>, VersionedName> & {
+  readonly policy: Policy;
+  readonly secrets: ContainerSecrets;
+};
+
+/** A version as it is stored. */
+export interface PastVersion extends Partial<VersionOutcome> {
+  readonly version: number;
+  readonly generation: number;
+  readonly atMs: number;
+  readonly by: Author | null;
+  readonly requestId: string | null;
+  /** What it has otherwise than the version after it. */
+  readonly differs: Partial<VersionContent>;
+}
+
+/** Newest first; at most `containerVersions` and `versionsBytes`. */
+export interface PastVersions {
+  /** Hash of what the record declared with the last of them. */
+  readonly base: string;
+  readonly list: readonly PastVersion[];
+}
+
+/** `POST /:id/rollback` */
+export const RollbackBody = Type.Object(
+  { version: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) },
+  { additionalProperties: false },
+);
 
 /** A container in an operator's list. */
 export const OperatorContainer = Type.Object(
@@ -391,6 +459,8 @@ export interface ContainerRecord {
   /** The newest update (ADR 35). */
   readonly update?: Update;
   readonly cause?: Cause;
+  /** Absent: what it declares has not changed. In no list, no event and no desired set. */
+  readonly versions?: PastVersions;
   /** Its host, if that is silent and an event has said so. */
   readonly silentOn?: HostKey;
 }

@@ -34,6 +34,14 @@ export type SecretUses = Static<typeof SecretUses>;
 
 export const noSecrets: SecretUses = Object.freeze({ env: {}, files: {} });
 
+/** Without versions: a container always comes to the current ones. */
+export const usesShown = ({ env, files }: SecretUses): ContainerSecrets => ({
+  env: Object.fromEntries(Object.entries(env).map(([key, { name }]) => [key, name])),
+  files: Object.fromEntries(
+    Object.entries(files).map(([path, { name, mode, uid, gid }]) => [path, { secret: name, mode, uid, gid }]),
+  ),
+});
+
 /** Every use, variables first. */
 export const usesIn = ({ env, files }: SecretUses): readonly SecretUse[] => [
   ...Object.values(env),

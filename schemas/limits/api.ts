@@ -32,8 +32,21 @@ export const api = {
   labelFilters: 16,
   memBytesMin: 6 * MiB,
   memBytesMax: 16 * 1024 * 1024 * MiB,
+  /** Versions of a container that are kept, and the bytes of what they differ in (docs/api). */
+  containerVersions: 10,
+  versionsBytes: 32 * KiB,
   listDefault: 100,
   listMax: 100,
+  /** The overview (docs/api): containers in a page, and values of one filter. */
+  overviewMax: 1000,
+  overviewFilterValues: 100,
+  /** A page of what one who watches the overview is sent at once. */
+  watchPageBytes: 128 * KiB,
+  /**
+   * The latest changes of containers that an owner keeps of each partition; one who watches and has
+   * missed more is told to begin again.
+   */
+  itemChanges: 32_768,
   /**
    * A page of all containers (docs/api): how many one ask looks at, which takes a partition some
    * milliseconds, and how many asks there are.

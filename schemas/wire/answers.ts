@@ -86,6 +86,35 @@ export const FindFilter = Type.Object({
 });
 export type FindFilter = Static<typeof FindFilter>;
 
+/** Filter of the overview: an absent field lets all pass. */
+export const OverviewFilter = Type.Object({
+  status: Type.Optional(Type.Array(Type.String())),
+  name: Type.Optional(Type.Array(Type.String())),
+  project: Type.Optional(Type.Array(Type.String())),
+  host: Type.Optional(Type.Array(Type.String())),
+});
+export type OverviewFilter = Static<typeof OverviewFilter>;
+
+/** A place in the changes of a partition, in the memory of one owner. */
+export const WatchPosition = Type.Object({ epoch: Type.Integer(), revision: Type.Integer() });
+export type WatchPosition = Static<typeof WatchPosition>;
+
+/** A page of the items of a tenant, or of those that changed; `removed`: the id of one that went. */
+export const WatchPage = Type.Object({
+  data: Type.Array(
+    Type.Union([Type.Object({ removed: id<ContainerId>() }), Type.Object({ container: Type.Object({}) })]),
+  ),
+  /** Of a page of all: as of then. */
+  position: WatchPosition,
+  /** Of a page of all: there are others. */
+  next_cursor: Type.Optional(Type.String()),
+  /** Of changes: there are others. */
+  more: Type.Boolean(),
+  /** The position is too old, or is not one of this memory: read all again. */
+  reset: Type.Optional(Type.Enum(['expired', 'unknown'])),
+});
+export type WatchPage = Static<typeof WatchPage>;
+
 /** Containers of one partition, and where the next page of it begins; null at its end. */
 export const FoundContainers = Type.Object({
   data: Type.Array(fieldsOf(OperatorContainer)),

@@ -32,6 +32,9 @@ import {
   Enrolment,
   FindFilter,
   FoundContainers,
+  OverviewFilter,
+  WatchPage,
+  WatchPosition,
   LeasePage,
   Learned,
   LoginMaterial,
@@ -162,7 +165,21 @@ const reads = {
   'container.list': ask({ ...ofTenant, ...page, ...labelled }, forwarded<TSchema>()),
   'container.get': ask(ofContainer, forwarded<typeof Container>()),
   /** As `container.list`, with what each has beside what runs. */
-  'container.overview': ask({ ...ofTenant, ...page, ...labelled }, forwarded<TSchema>()),
+  'container.overview': ask(
+    {
+      ...ofTenant,
+      ...page,
+      ...labelled,
+      only: Type.Optional(OverviewFilter),
+      include: Type.Optional(Type.Array(text)),
+    },
+    forwarded<TSchema>(),
+  ),
+  /** Its items with their status, newest first; or those that changed after a position. */
+  'container.watch': ask(
+    { ...ofTenant, from: Type.Union([Type.Object({ before: page.before }), Type.Object({ after: WatchPosition })]) },
+    WatchPage,
+  ),
   'metadata.get': ask(ofContainer, dataOf(MetadataShape)),
   /** Of containers that are there, or were within seven days. `more`: of the last ids, too. */
   'metadata.list': ask(
@@ -181,6 +198,7 @@ const reads = {
     Type.Object({ data: StoredSpec, plan: SpecPlan }),
   ),
   'container.status': ask(ofContainer, dataOf(StatusSeen)),
+  'container.versions': ask(ofContainer, forwarded<TSchema>()),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
   'container.session': ask(ofContainer, dataOf(SessionPlace)),
   'container.inspect': ask(ofContainer, forwarded<TSchema>()),
@@ -331,6 +349,7 @@ const writes = {
     },
     forwarded<typeof Container>(),
   ),
+  'container.rollback': ask({ ...ofContainer, version: number }, forwarded<typeof StoredSpec>()),
   'container.start': ask(ofContainer, forwarded<typeof Container>()),
   'container.stop': ask(ofContainer, forwarded<typeof Container>()),
   'container.delete': ask(ofContainer, forwarded<typeof Container>()),

@@ -77,6 +77,7 @@ export const subjects = {
 
   /** Published after a commit that a `wait` may be waiting for; no content. */
   changed: (tenant: TenantId, id: ContainerId) => `changed.${tenant}.${id}`,
+  changedOfTenant: (tenant: TenantId) => `changed.${tenant}.*`,
 
   /** Owner of a host's partition → every actors process: its hosts (DirectoryMessage). */
   directory: 'directory.hosts',

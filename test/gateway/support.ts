@@ -159,6 +159,8 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
         const own = [...containers.values()].filter((one) => one.tenant_id === ask.tenant);
         return okData(own.map((container) => ({ container, labels: {}, project: null })));
       }
+      case 'container.watch':
+        return { code: 'ok', body: '{"data":[],"position":{"epoch":1,"revision":0},"more":false}' };
       case 'container.get':
       case 'container.update':
       case 'container.start':
@@ -166,6 +168,8 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
         return found === undefined ? refusal('not_found') : okData(found);
       case 'container.delete':
         return found === undefined ? refusal('not_found') : okData({ ...found, status: 'removing' }, 'accepted');
+      case 'container.versions':
+        return found === undefined ? refusal('not_found') : okData([]);
       case 'container.trace':
         return found === undefined ? refusal('not_found') : okData({ history: [], gone: false });
       case 'event.recent':

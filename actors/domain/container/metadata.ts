@@ -7,7 +7,6 @@ import { metadataEvent } from '../../../schemas/api/event.ts';
 import {
   canonicalText,
   containerFields,
-  hasLabel,
   metadataNames,
   metadataOf,
   notedNames,
@@ -19,7 +18,7 @@ import {
 } from '../../../schemas/api/fields/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { page, pageOf } from '../page.ts';
+import { pageOf } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import {
   answer,
@@ -35,7 +34,6 @@ import {
 } from '../turn.ts';
 import { find } from './decide.ts';
 import { eventOf } from './transitions.ts';
-import { containerJson } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -107,15 +105,3 @@ export function list(state: PartitionView, ask: Of<'metadata.list'>): Turn {
   });
   return pageOf(found, { bytes: limits.answerPartBytes }, (one) => JSON.stringify(one));
 }
-
-/** The tenant's containers, each with its metadata. */
-export const overview = (state: PartitionView, ask: Of<'container.overview'>, context: TurnContext): Turn =>
-  page(state.tenant(ask.tenant).containers, {
-    ...ask,
-    maxBytes: limits.answerPartBytes,
-    matches: ({ spec }) => hasLabel(spec, ask.labels),
-    render: (record) => {
-      const beside = JSON.stringify(metadataOf(record.spec)).slice(1);
-      return `{"container":${containerJson(record, context.fleet)},${beside}`;
-    },
-  });

@@ -28,6 +28,7 @@ import {
 import { isRunningOnce } from './runs.ts';
 import { changed, eventOf, findHost, nextSince, placeOn, rejectionsWith, unplace } from './transitions.ts';
 import { isUpdating, rolledBack } from './updates.ts';
+import { backFrom } from './versions.ts';
 
 /** The copy that another host gets ready; undefined: there is none, or it was given up. */
 export function preparationOf({ preparing, placement, desired }: ContainerRecord): Preparation | undefined {
@@ -292,7 +293,7 @@ function giveUp(record: ContainerRecord, reason: Reason | null, context: TurnCon
   };
   if (!isUpdating(next)) return toldAll(record, changed(next, []));
   const message = 'another host was to run the new version, and could not make it';
-  const back = rolledBack(next, { reason: reason ?? 'no_host', message }, context);
+  const back = backFrom(next, rolledBack(next, { reason: reason ?? 'no_host', message }, context));
   return toldAll(record, changed(back, [eventOf('update_failed', back, context)]));
 }
 

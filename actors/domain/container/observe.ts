@@ -30,6 +30,7 @@ import {
   replace,
 } from './transitions.ts';
 import { isNewRun, isRunningOnce } from './runs.ts';
+import { backFrom } from './versions.ts';
 import { handleUpdate, isUpdating, withProof } from './updates.ts';
 
 /** Statuses that an agent may report; the others are the control plane's. */
@@ -122,7 +123,9 @@ export function observe(
   }
   const elsewhere = movedFromFault(state, record, observed, context);
   if (elsewhere !== undefined) return elsewhere;
-  const heard = isToldOfUpdate(record, item) ? handleUpdate(record, item, context) : record;
+  const updated = isToldOfUpdate(record, item) ? handleUpdate(record, item, context) : record;
+  const isBack = isUpdating(record) && updated.update?.phase === 'rolled_back';
+  const heard = isBack ? backFrom(record, updated) : updated;
   const isOld = heard === record && isRepeated(record, observed, order, known);
   if (isOld) return { ...noChanges, heard: { id: record.id, order } };
   const seen: ContainerRecord = {

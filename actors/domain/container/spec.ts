@@ -13,12 +13,12 @@ import {
   type Parts,
 } from '../../../schemas/api/fields/container.ts';
 import { isDefaultPolicy, policyOf, policyShown, textOfPolicy } from '../../../schemas/api/policy.ts';
-import { noSecrets, usesIn } from '../../../schemas/api/secret.ts';
+import { noSecrets, usesIn, usesShown } from '../../../schemas/api/secret.ts';
 import { imageNames, plainNames, type Declaration, type SpecPlan, type StoredSpec } from '../../../schemas/api/spec.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { HostKey, OperationId } from '../../../schemas/ids.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { usesFor, usesShown } from '../secret/uses.ts';
+import { usesFor } from '../secret/uses.ts';
 import type { PartitionView } from '../state.ts';
 import { damagedTenant } from '../tenant/decide.ts';
 import type { TenantView } from '../tenant/state.ts';

@@ -16,6 +16,7 @@ const none: FileUses = {};
 const sidesOf = (record: ContainerRecord | undefined): readonly FileUses[] => [
   record?.spec.files ?? none,
   record?.update?.previous?.spec.files ?? none,
+  ...(record?.versions?.list ?? []).map(({ differs }) => differs.files ?? none),
 ];
 /** Of all contents that a container is made from, or may go back to. */
 export const hashesOf = (record: ContainerRecord | undefined): ReadonlySet<string> =>
@@ -45,7 +46,7 @@ export class TenantFiles implements FilesView {
   note(before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
     const [old, next] = [sidesOf(before), sidesOf(after)];
     // Most changes are reports.
-    if (old.every((files, index) => files === next[index])) return;
+    if (old.length === next.length && old.every((files, index) => files === next[index])) return;
     for (const sha256 of hashesOf(after)) this.#use(sha256, 1);
     for (const sha256 of hashesOf(before)) this.#use(sha256, -1);
   }

@@ -5,12 +5,11 @@
 import { canonicalSpec } from '../../../schemas/api/fields/container.ts';
 import { etagOf } from '../../../schemas/api/etag.ts';
 import { policyOf, textOfPolicy } from '../../../schemas/api/policy.ts';
-import { noSecrets } from '../../../schemas/api/secret.ts';
+import { noSecrets, usesShown } from '../../../schemas/api/secret.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { StateRecord } from '../records.ts';
 import { currentOf } from '../secret/state.ts';
-import { usesShown } from '../secret/uses.ts';
 import type { PartitionView } from '../state.ts';
 
 /** The key of a resource, and its record as it is; undefined: there is none. */
@@ -25,6 +24,7 @@ export function resourceOf(state: PartitionView, ask: Ask): Resource | undefined
     case 'container.get':
     case 'container.create':
     case 'container.update':
+    case 'container.rollback':
     case 'container.start':
     case 'container.stop':
     case 'container.delete':

@@ -1,7 +1,7 @@
 /** What a tenant asks of the secrets of a container (ADR 37). Pure. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { crosses } from '../../../schemas/api/fields/file-path.ts';
-import { noSecrets, type ContainerSecrets, type SecretUses } from '../../../schemas/api/secret.ts';
+import { noSecrets, usesShown, type ContainerSecrets, type SecretUses } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { change, find } from '../container/decide.ts';
@@ -12,14 +12,6 @@ import { answer, conflict, data, invalid, repeatable, type Turn, type TurnContex
 import { currentOf } from './state.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
-
-/** Without versions: a container always comes to the current ones. */
-export const usesShown = ({ env, files }: SecretUses): ContainerSecrets => ({
-  env: Object.fromEntries(Object.entries(env).map(([key, { name }]) => [key, name])),
-  files: Object.fromEntries(
-    Object.entries(files).map(([path, { name, mode, uid, gid }]) => [path, { secret: name, mode, uid, gid }]),
-  ),
-});
 
 export function get(state: PartitionView, ask: Of<'container.secrets'>): Turn {
   const found = find(state, ask);

@@ -2,7 +2,9 @@
 import t from 'tap';
 import { StatusWatchers } from '../../../actors/endpoints/status-watchers.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { containerId } from '../support.ts';
+import { containerId, tenantId } from '../support.ts';
+
+const acme = tenantId('acme');
 
 t.test('a container is watched for a while after its status was asked for', (t) => {
   const startMs = 1000;
@@ -10,14 +12,14 @@ t.test('a container is watched for a while after its status was asked for', (t) 
   const watched = new StatusWatchers({ monotonicMs: () => nowMs });
   const [one, other] = [containerId(), containerId()];
   watched.asked(one);
-  t.same([watched.has(one), watched.has(other)], [true, false]);
+  t.same([watched.has(acme, one), watched.has(acme, other)], [true, false]);
   nowMs = startMs + limits.watchedMs - 1;
-  t.ok(watched.has(one));
+  t.ok(watched.has(acme, one));
   watched.asked(one);
   nowMs += limits.watchedMs - 1;
-  t.ok(watched.has(one), 'asked for again');
+  t.ok(watched.has(acme, one), 'asked for again');
   nowMs += 2;
-  t.notOk(watched.has(one));
+  t.notOk(watched.has(acme, one));
   t.ok(limits.watchedMs > 2 * limits.waitPollMs, 'one that waits asks more often');
   t.end();
 });
@@ -30,8 +32,21 @@ t.test('of too many, the one that was asked for longest ago is forgotten', (t) =
   watched.asked(first!);
   watched.asked(ids.at(-1)!);
   t.same(
-    [first!, second!, third!, ids.at(-1)!].map((id) => watched.has(id)),
+    [first!, second!, third!, ids.at(-1)!].map((id) => watched.has(acme, id)),
     [true, false, true, true],
   );
+  t.end();
+});
+
+t.test('of a tenant that somebody follows, all containers are watched', (t) => {
+  const startMs = 1000;
+  let nowMs = startMs;
+  const watched = new StatusWatchers({ monotonicMs: () => nowMs });
+  watched.followed(acme);
+  t.ok(watched.has(acme, containerId()));
+  t.notOk(watched.has(tenantId('rival'), containerId()));
+  nowMs = startMs + limits.watchedMs + 1;
+  t.notOk(watched.has(acme, containerId()));
+  t.ok(limits.watchedMs > 2 * limits.streamPollMs, 'one that follows asks more often');
   t.end();
 });

@@ -44,6 +44,7 @@ const bodies: Readonly<Record<string, object>> = {
   'secret.put': { value: 'v' },
   'container.update': { tag: 'x' },
   'project.put': { project: 'shop' },
+  'container.rollback': { version: 1 },
   'spec.create': { name: 'x', image: { repository: 'x' } },
   'spec.put': { name: 'x', image: { repository: 'x' } },
   'host.create': { key: 'h1', region: 'r' },

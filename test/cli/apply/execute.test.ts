@@ -106,7 +106,7 @@ t.test('a server without documents is named as one', async (t) => {
   const container = { id: 'a', name: 'web', env: {}, status: 'running' };
   for (const status of [404, 503]) {
     const { work, requests } = await start(t, {
-      'GET /api/v2/containers': { status, body: { error: 'not_found' } },
+      'GET /api/v2/containers?limit=1000': { status, body: { error: 'not_found' } },
       [`GET ${compute}`]: { status: 200, body: { data: [container] } },
     });
     for (const file of [{ name: 'shop' }, {}])

@@ -116,6 +116,7 @@ const cases: readonly Case[] = [
   { route: 'labels.patch', path: container('/labels'), body: { team: null } },
   { route: 'project.put', path: container('/project'), body: { project: 'shop' } },
   { route: 'policy.put', path: container('/policy'), body: { restart: 'never' } },
+  { route: 'container.rollback', path: container('/rollback'), body: { version: 1 } },
   {
     route: 'spec.create',
     path: containers,

@@ -1,6 +1,7 @@
 /** What a container has beside what runs. */
 import t from 'tap';
 import * as decide from '../../../../actors/domain/container/decide.ts';
+import { overview } from '../../../../actors/domain/container/overview.ts';
 import * as metadata from '../../../../actors/domain/container/metadata.ts';
 import { leaveTombstone } from '../../../../actors/domain/container/transitions.ts';
 import { rolledBack } from '../../../../actors/domain/container/updates.ts';
@@ -159,7 +160,7 @@ t.test('a list of those with a label, a bounded number of looks at a time', (t) 
   const page = (labels: string[], before: ListCursor | null = null, from = state) => {
     const ask = { tenant: acme, limit: 2, before, labels, ...asker } as const;
     const { reply } = decide.list(from, { type: 'container.list', ...ask }, contextOf(fleet));
-    const { body } = metadata.overview(from, { type: 'container.overview', ...ask }, contextOf(fleet)).reply;
+    const { body } = overview(from, { type: 'container.overview', ...ask }, contextOf(fleet)).reply;
     const { data, next_cursor } = JSON.parse(reply.body) as { data: { name: string }[]; next_cursor?: string };
     const items = (JSON.parse(body) as { data: { container: { name: string } }[] }).data;
     const names = data.map(({ name }) => name);

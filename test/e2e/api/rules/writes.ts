@@ -118,6 +118,7 @@ export async function worldOf(rig: Stack): Promise<World> {
       const made = await container('/spec');
       return { ...made, path: ofDocument(made), body: { env: { A: 'b' } } };
     },
+    'container.rollback': () => container('/rollback', { version: 1 }),
     'container.start': () => container('/start'),
     'container.stop': () => container('/stop'),
     'labels.put': () => container('/labels', { a: 'b' }),

@@ -281,7 +281,7 @@ t.test('refused messages are not logged one by one', async (t) => {
     log: quietLog,
     refusals,
     slices,
-    watched: { asked: () => {} },
+    watched: { asked: () => {}, followed: () => {} },
     prepare: () => undefined,
   });
   serveHosts({

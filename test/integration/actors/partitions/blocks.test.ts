@@ -133,7 +133,7 @@ async function serve(t: Test): Promise<Serving> {
   serveAsks(sourceOf(partition), {
     ...parts,
     clock: systemClock,
-    watched: { asked: () => {} },
+    watched: { asked: () => {}, followed: () => {} },
     prepare: () => undefined,
   });
   await nc.flush();

@@ -1,0 +1,98 @@
+/**
+ * The tenant's containers with what `GET /api/v2/containers` shows of them: as a list, and as a
+ * list that is followed by what changes. Pure.
+ */
+import { fill, line } from '../../../lib/fill.ts';
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { hasLabel, metadataOf } from '../../../schemas/api/fields/container.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { OverviewFilter, WatchPosition } from '../../../schemas/wire/answers.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import { List, type ListView } from '../order.ts';
+import { page } from '../page.ts';
+import type { PartitionView } from '../state.ts';
+import type { TenantView } from '../tenant/state.ts';
+import { answer, type FleetView, type Turn, type TurnContext } from '../turn.ts';
+import { etagOfRecord } from '../preconditions/resources.ts';
+import { specOf } from './spec.ts';
+import { containerJson, containerStatusView, shownStatus } from './view.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+/** @param include what an item has beside the container and its metadata */
+const itemOf =
+  (state: PartitionView, include: readonly string[], context: TurnContext) =>
+  (record: ContainerRecord): string => {
+    const beside = {
+      ...(include.includes('status')
+        ? { status: containerStatusView(record, context, state.inMemory(record.id)) }
+        : {}),
+      ...(include.includes('spec') ? { spec: specOf(record), etag: etagOfRecord(record) } : {}),
+      ...metadataOf(record.spec),
+    };
+    return `{"container":${containerJson(record, context.fleet)},${JSON.stringify(beside).slice(1)}`;
+  };
+
+/** Several of one filter are alternatives, and different ones must all hold. */
+function isWanted(record: ContainerRecord, { status, project, host }: OverviewFilter, fleet: FleetView): boolean {
+  const { placement, spec } = record;
+  if (project !== undefined && !project.includes(spec.project ?? '')) return false;
+  if (host !== undefined && (placement.phase === 'unplaced' || !host.includes(placement.host))) return false;
+  return status === undefined || status.includes(shownStatus(record, fleet).status);
+}
+
+/** Those with one of the names; absent: all. */
+function named({ containers, names }: TenantView, wanted: OverviewFilter['name']): ListView<ContainerRecord> {
+  if (wanted === undefined) return containers;
+  const found = new List<ContainerRecord>();
+  for (const name of wanted) {
+    const id = names.get(name);
+    const record = id === undefined ? undefined : containers.get(id);
+    if (record !== undefined) found.set(record.id, record);
+  }
+  return found;
+}
+
+export function overview(state: PartitionView, ask: Of<'container.overview'>, context: TurnContext): Turn {
+  const { only = {}, labels, include = [] } = ask;
+  return page(named(state.tenant(ask.tenant), only.name), {
+    ...ask,
+    maxBytes: limits.answerPartBytes,
+    matches: (record) => hasLabel(record.spec, labels) && isWanted(record, only, context.fleet),
+    render: itemOf(state, include, context),
+  });
+}
+
+const positionIn = (state: PartitionView): WatchPosition => ({ epoch: state.epoch, revision: state.itemRevision });
+
+const withFields = (body: string, fields: object): Turn =>
+  answer({ code: 'ok', body: `${body.slice(0, -1)},${JSON.stringify(fields).slice(1)}` });
+
+/** A page of all, or what has changed since a position. */
+export function watch(state: PartitionView, { tenant, from }: Of<'container.watch'>, context: TurnContext): Turn {
+  if ('after' in from) return changes(state, state.tenant(tenant), from.after, context);
+  const { reply } = page(state.tenant(tenant).containers, {
+    limit: limits.overviewMax,
+    before: from.before,
+    maxBytes: limits.watchPageBytes,
+    render: itemOf(state, ['status'], context),
+  });
+  return withFields(reply.body, { position: positionIn(state), more: false });
+}
+
+function changes(state: PartitionView, { tenant, containers }: TenantView, after: WatchPosition, context: TurnContext) {
+  const isOurs = after.epoch === state.epoch;
+  const changed = isOurs ? state.itemsSince(tenant, after.revision) : undefined;
+  const now = positionIn(state);
+  if (changed === undefined)
+    return withFields('{"data":[]}', { position: now, more: false, reset: isOurs ? 'expired' : 'unknown' });
+  const render = itemOf(state, ['status'], context);
+  const itemOrRemoved = ([id]: readonly [ContainerId, number]) => {
+    const record = containers.get(id);
+    return line(record === undefined ? JSON.stringify({ removed: id }) : render(record));
+  };
+  const { values, next } = fill(changed, { bytes: limits.watchPageBytes, items: limits.overviewMax }, itemOrRemoved);
+  const position = next === undefined ? now : { ...now, revision: next[1] - 1 };
+  return withFields(`{"data":[${values.join(',')}]}`, { position, more: next !== undefined });
+}

@@ -1,0 +1,68 @@
+/** The versions of a container as its tenant sees them, and the way back to one of them. Pure. */
+import { fill, line } from '../../../lib/fill.ts';
+import { timestamp } from '../../../lib/time/timestamp.ts';
+import { authorSeenBy } from '../../../schemas/api/audit/line.ts';
+import type { ContainerRecord, ContainerVersion, VersionContent } from '../../../schemas/api/container.ts';
+import { usualPullPolicy, withKept, type ContainerSpec } from '../../../schemas/api/fields/container.ts';
+import type { SecretUses } from '../../../schemas/api/secret.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import type { PartitionView } from '../state.ts';
+import { answer, invalid, type Turn, type TurnContext } from '../turn.ts';
+import { find } from './decide.ts';
+import { put, specOf } from './spec.ts';
+import { outcomeOf, versionsOf } from './versions.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+function specWith({ spec }: ContainerRecord, { policy: _, secrets: __, ...fields }: VersionContent): ContainerSpec {
+  const next = { ...spec, ...fields };
+  return withKept({ ...next, pull_policy: usualPullPolicy(next) }, next);
+}
+
+/** A version of the document names secrets, not their versions. */
+const usesOf = ({ secrets: { env, files } }: VersionContent): SecretUses => ({
+  env: Object.fromEntries(Object.entries(env).map(([key, name]) => [key, { name, version: 0 }])),
+  files: Object.fromEntries(
+    Object.entries(files).map(([path, { secret: name, ...file }]) => [path, { name, version: 0, ...file }]),
+  ),
+});
+
+/** Its host, desired state, labels and project are those of now. */
+function* shown(record: ContainerRecord): Generator<ContainerVersion, void, void> {
+  for (const [version, content] of versionsOf(record)) {
+    const { policy } = content;
+    yield {
+      version: version.version,
+      generation: version.generation,
+      at: timestamp(version.atMs),
+      by: version.by === null ? null : authorSeenBy(record.tenant, version.by),
+      request_id: version.requestId,
+      ...outcomeOf(record, version),
+      spec: specOf({ ...record, spec: specWith(record, content), policy, secrets: usesOf(content) }),
+    };
+  }
+}
+
+/** Newest first; as many as a message holds. */
+export function list(state: PartitionView, ask: Of<'container.versions'>): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { values } = fill(shown(found.record), { bytes: limits.answerPartBytes }, (one) => line(JSON.stringify(one)));
+  return answer({ code: 'ok', body: `{"data":[${values.join(',')}]}` });
+}
+
+/** A write of the document as it was: it makes a version, and is refused where a `PUT` would be. */
+export function rollback(state: PartitionView, ask: Of<'container.rollback'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const kept = [...versionsOf(record)];
+  const wanted = kept.find(([{ version }]) => version === ask.version);
+  if (wanted === undefined)
+    return invalid({ version: [`is not kept: give one of ${kept.map(([{ version }]) => version).join(', ')}`] });
+  const [, content] = wanted;
+  const { policy, secrets } = content;
+  const declaration = { spec: specWith(record, content), policy, secrets };
+  return put(state, { ...ask, type: 'spec.put', declaration }, context);
+}

@@ -1,0 +1,152 @@
+/**
+ * Versions of what a container declares, for its roll back. The record keeps the last ones, each
+ * as what it has otherwise than the one after it; the newest, as what it has otherwise than the
+ * record, which differs only after a roll back by its host. So a version costs what it changed.
+ *
+ * An owner of the last release keeps the list and does not continue it. `base` says what the list
+ * is about: where the record declares something else, the earlier versions are forgotten. Pure.
+ */
+import { fill } from '../../../lib/fill.ts';
+import type {
+  ContainerRecord,
+  PastVersion,
+  PastVersions,
+  VersionContent,
+  VersionOutcome,
+} from '../../../schemas/api/container.ts';
+import { canonicalText, storedValue, versioned } from '../../../schemas/api/fields/container.ts';
+import { policyOf, textOfPolicy } from '../../../schemas/api/policy.ts';
+import { noSecrets, usesShown } from '../../../schemas/api/secret.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { hashesOf, hexWord } from '../../../schemas/text-hash.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import type { PartitionView } from '../state.ts';
+import { isSuccess, type Turn, type TurnContext } from '../turn.ts';
+import { updateShown } from './updates.ts';
+
+const contentOf = (record: ContainerRecord): VersionContent => ({
+  ...(Object.fromEntries(versioned.map((name) => [name, storedValue(record.spec, name)])) as VersionContent),
+  policy: policyOf(record),
+  secrets: usesShown(record.secrets ?? noSecrets),
+});
+
+const names = [...versioned, 'policy', 'secrets'] as const;
+
+function textOf(content: VersionContent, name: (typeof names)[number]): string {
+  switch (name) {
+    case 'policy':
+      return textOfPolicy(content.policy);
+    case 'secrets':
+      return JSON.stringify(content.secrets);
+    default:
+      return canonicalText(name, content[name]);
+  }
+}
+
+const baseOf = (content: VersionContent): string =>
+  hashesOf(JSON.stringify(names.map((name) => textOf(content, name))))
+    .map(hexWord)
+    .join('');
+
+/** What `content` has otherwise than `than`. */
+const differing = (content: VersionContent, than: VersionContent): Partial<VersionContent> =>
+  Object.fromEntries(
+    names.filter((name) => textOf(content, name) !== textOf(than, name)).map((name) => [name, content[name]]),
+  );
+
+/** What is known of a container that was not changed since this is kept. */
+const first = ({ insertedAtMs, cause, update }: ContainerRecord): PastVersion => ({
+  version: 1,
+  generation: update?.since ?? 1,
+  atMs: update?.atMs ?? insertedAtMs,
+  by: null,
+  requestId: cause?.generation === 1 ? cause.requestId : null,
+  differs: {},
+});
+
+/** Newest first. */
+function listOf(record: ContainerRecord): readonly [PastVersion, ...PastVersion[]] {
+  const { versions } = record;
+  const [newest, ...older] = versions?.list ?? [first(record)];
+  if (newest === undefined) return [first(record)];
+  if (versions === undefined || versions.base === baseOf(contentOf(record))) return [newest, ...older];
+  const { generation, updatedAtMs: atMs } = record;
+  return [{ version: newest.version + 1, generation, atMs, by: null, requestId: null, differs: {} }];
+}
+
+/** What became of the newest version so far; null: that is not known yet. */
+function soFar(record: ContainerRecord, { generation }: PastVersion): VersionOutcome {
+  const { update, observed } = record;
+  if (update?.since === generation) {
+    const { phase, reason } = updateShown(record, update);
+    return { outcome: phase === 'preparing' || phase === 'verifying' ? null : phase, reason };
+  }
+  if (observed.reason === 'completed') return { outcome: 'done', reason: null };
+  if (observed.status === 'failed' || observed.reason === 'crash_loop')
+    return { outcome: 'failed', reason: observed.reason };
+  return { outcome: observed.status === 'running' && observed.reason === null ? 'done' : null, reason: null };
+}
+
+export const outcomeOf = (record: ContainerRecord, { outcome, reason, ...newest }: PastVersion): VersionOutcome =>
+  outcome === undefined ? soFar(record, newest) : { outcome, reason: reason ?? null };
+
+/** Those that are kept. */
+const bounded = (list: readonly PastVersion[]): readonly PastVersion[] =>
+  fill(list, { bytes: limits.versionsBytes, items: limits.containerVersions }, (one) => ({
+    value: one,
+    bytes: Buffer.byteLength(JSON.stringify(one)),
+  })).values;
+
+const stored = (record: ContainerRecord, list: readonly PastVersion[]): ContainerRecord => ({
+  ...record,
+  versions: { base: baseOf(contentOf(record)), list: bounded(list) } satisfies PastVersions,
+});
+
+/** The newest version with all that it has, as what it has otherwise than another record. */
+const rebased = (before: ContainerRecord, newest: PastVersion, after: ContainerRecord): PastVersion => ({
+  ...newest,
+  differs: differing({ ...contentOf(before), ...newest.differs }, contentOf(after)),
+});
+
+/** The record after its host has brought back what ran before: that is no version of its own. */
+export function backFrom(before: ContainerRecord, after: ContainerRecord): ContainerRecord {
+  const [newest, ...older] = listOf(before);
+  const { reason = null } = after.update ?? {};
+  const settled = { ...rebased(before, newest, after), outcome: 'rolled_back', reason } as const;
+  return stored(after, [settled, ...older]);
+}
+
+/** A write that declares something else makes a version. */
+export function withVersions(state: PartitionView, ask: Ask, turn: Turn, context: TurnContext): Turn {
+  const { reply, changes } = turn;
+  if (!isSuccess(reply) || !('id' in ask) || !('op' in ask)) return turn;
+  const before = state.tenant(ask.tenant).containers.get(ask.id);
+  if (before === undefined) return turn;
+  const records = changes.records.map((after) => {
+    if (after.kind !== 'container' || after.id !== before.id) return after;
+    if (Object.keys(differing(contentOf(before), contentOf(after))).length === 0) return after;
+    return withVersion(before, after, { by: ask.cause?.by ?? null, requestId: ask.rid, atMs: context.nowMs });
+  });
+  return { reply, changes: { ...changes, records } };
+}
+
+function withVersion(
+  before: ContainerRecord,
+  after: ContainerRecord,
+  head: Pick<PastVersion, 'by' | 'requestId' | 'atMs'>,
+): ContainerRecord {
+  const [newest, ...older] = listOf(before);
+  const { outcome, reason } = outcomeOf(before, newest);
+  const past = { ...rebased(before, newest, after), outcome: outcome ?? ('superseded' as const), reason };
+  const next = { version: newest.version + 1, generation: after.generation, ...head, differs: {} };
+  return stored(after, [next, past, ...older]);
+}
+
+/** Each with all that it has, newest first. */
+export function* versionsOf(record: ContainerRecord): Generator<readonly [PastVersion, VersionContent], void, void> {
+  let content = contentOf(record);
+  for (const version of listOf(record)) {
+    content = { ...content, ...version.differs };
+    yield [version, content];
+  }
+}

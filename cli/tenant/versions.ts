@@ -1,0 +1,81 @@
+/** `versions` and `rollback`: what a container declared, and the way back to it. */
+import type { Command } from 'commander';
+import { dataOf, writtenOf, type Schemas } from '../client/api.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { versionNumber, waiting, type WaitOptions } from '../terminal/arguments.ts';
+import { paintOf } from '../terminal/colours.ts';
+import { Refused } from '../terminal/errors.ts';
+import { agoText, imageText, tableOf } from '../terminal/table.ts';
+import { goalOf } from './done.ts';
+import { findContainer } from './find.ts';
+import { storedPolicy } from './uses.ts';
+import { watchDone } from './progress.ts';
+
+type Version = Schemas['ContainerVersion'];
+
+const versionsOf = ({ api }: Pick<Context, 'api'>, id: string): Promise<Version[]> =>
+  dataOf(api.GET('/api/v2/compute/{id}/versions', { params: { path: { id } } }));
+
+const outcomeText = ({ outcome, reason }: Version): string =>
+  `${outcome ?? 'under way'}${reason === null ? '' : `: ${reason}`}`;
+
+async function versions(context: Context, name: string): Promise<void> {
+  const { id } = await findContainer(context, name);
+  const all = await versionsOf(context, id);
+  const rows = all.map((one) => [
+    String(one.version),
+    imageText(one.spec.image),
+    outcomeText(one),
+    agoText(one.at, context.terminal.nowMs()),
+    one.by?.subject ?? '-',
+  ]);
+  context.show(all, tableOf(['version', 'image', 'outcome', 'age', 'by'], rows, '', paintOf(context)));
+}
+
+/**
+ * The newest earlier one that ran well.
+ * @throws Refused if there is none, or if its host has brought it back already
+ */
+export function versionBefore(name: string, [newest, ...earlier]: readonly Version[]): number {
+  const list = `"longshore versions ${name}" shows which there are`;
+  if (newest?.outcome === 'rolled_back')
+    throw new Refused(`${name}: version ${newest.version} was rolled back already; name a version: ${list}`);
+  const before = earlier.find(({ outcome }) => outcome === 'done');
+  if (before === undefined) throw new Refused(`${name} has no earlier version that ran well; name a version: ${list}`);
+  return before.version;
+}
+
+async function rollback(
+  context: Context,
+  name: string,
+  given: number | undefined,
+  { detach, stable, timeout }: WaitOptions & { readonly detach?: true },
+): Promise<void> {
+  const { api, tell, show } = context;
+  const container = await findContainer(context, name);
+  const { id } = container;
+  const version = given ?? versionBefore(container.name, await versionsOf(context, id));
+  tell(`${container.name}: back to version ${version}`);
+  const { data, generation } = await writtenOf(
+    api.POST('/api/v2/compute/{id}/rollback', { params: { path: { id } }, body: { version } }),
+  );
+  if (detach !== true && data.desired === 'running') {
+    const goal = goalOf(await storedPolicy(context, id), stable);
+    await watchDone(context, container, { goal, generation, seconds: timeout });
+  }
+  show({ id, name: container.name, version, generation, spec: data }, id);
+}
+
+export function addVersions(program: Command, terminal: Terminal): void {
+  program
+    .command('versions <container>')
+    .description('List what a container declared, newest first')
+    .action(action<[string]>(terminal, versions));
+  waiting(
+    program
+      .command('rollback <container>')
+      .description('Return a container to an earlier version, and wait until it is up')
+      .argument('[version]', 'Version to return to (default: the last one that ran well)', versionNumber)
+      .option('-d, --detach', 'Return without waiting until the container is up'),
+  ).action(action<[string, number | undefined, WaitOptions & { readonly detach?: true }]>(terminal, rollback));
+}
