@@ -42,7 +42,9 @@ export const loggedFault = (error: unknown): Readonly<Record<string, unknown>> =
     ? { call: error.call, fault: error.fault, reason: sessionFault(error) }
     : { error };
 
-const ofEngine = /^OCI runtime exec failed: /;
+/** The second is all that the engine says; a program may begin with the same words. */
+const ofEngine =
+  /^OCI runtime exec failed: |^unable to find (?:user|group) [^\n]{0,256}: no matching entries in (?:passwd|group) file\r?\n?$/;
 
 /** A process that was not started, as shells tell of it. */
 export interface NotStarted {

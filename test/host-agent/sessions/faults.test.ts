@@ -55,7 +55,16 @@ t.test('so does the stream, where the engine has opened it already, with the cod
   const codes = [127, 127, 126, 126] as const;
   for (const [index, [detail, message]] of rows.slice(0, 4).entries())
     t.same(faultInOutput(Buffer.from(`${detail}\r\n`)), { message, code: codes[index] });
-  for (const output of ['hello', 'x OCI runtime exec failed: x', '', '\u001b[2J'])
+  const noUser = 'unable to find user bob: no matching entries in passwd file';
+  t.match(faultInOutput(Buffer.from(`${noUser}\r\n`)), { code: 126, message: /no such user/ });
+  for (const output of [
+    'hello',
+    'x OCI runtime exec failed: x',
+    '',
+    '\u001b[2J',
+    `${noUser}\nmore`,
+    'unable to find user',
+  ])
     t.equal(faultInOutput(Buffer.from(output)), undefined, 'the output of a process stays');
   t.end();
 });
