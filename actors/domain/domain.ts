@@ -187,8 +187,8 @@ export const records: RecordFormat<StateRecord> = {
     /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key|secret|secret_floor|login|file|key|signing_key|answer)\./.test(
       key,
     ),
-  isNewKey: (key) => /^(?:secret|secret_floor|login|key|signing_key|answer)\./.test(key),
-  isNewestKey: (key) => key.startsWith('file.'),
+  isNewKey: (key) => /^(?:secret|secret_floor|login|key|signing_key)\./.test(key),
+  isNewestKey: (key) => /^(?:file|answer)\./.test(key),
   isRecord: isWellFormed,
   keyOf: recordKey,
   /** The order of creation, so that a tenant's list keeps it. */
