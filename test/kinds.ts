@@ -47,6 +47,7 @@ export const kindTable: readonly (readonly [start: string, Kind])[] = [
   ['integration/actors/', 'destructive'],
   ['integration/bench/', 'nightly'],
   ['integration/cli/package', 'nightly'],
+  ['integration/clients/', 'nightly'],
   ['integration/dev/', 'nightly'],
   ['integration/gateway/', 'contract'],
   ['integration/gateway/subject-reader', 'server'],
