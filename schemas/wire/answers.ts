@@ -99,7 +99,7 @@ export type OverviewFilter = Static<typeof OverviewFilter>;
 export const WatchPosition = Type.Object({ epoch: Type.Integer(), revision: Type.Integer() });
 export type WatchPosition = Static<typeof WatchPosition>;
 
-/** A page of the items of a tenant, or of those that changed; `removed`: the id of one that went. */
+/** A page of a tenant's items, or of those that changed; `removed`: the id of one that is gone. */
 export const WatchPage = Type.Object({
   data: Type.Array(
     Type.Union([Type.Object({ removed: id<ContainerId>() }), Type.Object({ container: Type.Object({}) })]),
