@@ -13,7 +13,6 @@ import * as overview from './container/overview.ts';
 import * as policy from './container/policy.ts';
 import * as spec from './container/spec.ts';
 import * as rollback from './container/rollback.ts';
-import { withVersions } from './container/versions.ts';
 import { session } from './container/session.ts';
 import * as host from './host/decide.ts';
 import { drain } from './host/drain.ts';
@@ -150,7 +149,7 @@ export const decideWrite = (
 ): Turn =>
   answers.onlyOnce(state, ask, context, () => {
     const decided = conditional(state, ask, { context, decided: write(state, ask, context, prepared) });
-    return headed(state, ask, withVersions(state, ask, decided, context));
+    return headed(state, ask, rollback.withVersions(state, ask, decided, context));
   });
 
 function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepared: Prepared | undefined): Turn {

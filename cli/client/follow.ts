@@ -53,7 +53,8 @@ async function* framesOf(open: Open, lastId: string | undefined, signal: AbortSi
   }
 }
 
-const valueOf = ({ data }: Frame): unknown => JSON.parse(data);
+/** What a frame holds. */
+export const valueOf = ({ data }: Pick<Frame, 'data'>): unknown => JSON.parse(data);
 
 interface End {
   readonly reason: string;

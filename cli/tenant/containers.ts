@@ -4,7 +4,7 @@ import { oneLine } from '../../schemas/visible.ts';
 import { containerStatuses } from '../../schemas/words.ts';
 import { dataOf, orNone, writtenOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
-import { followFrames, type Open } from '../client/follow.ts';
+import { followFrames, valueOf, type Open } from '../client/follow.ts';
 import { allOf } from '../client/pages.ts';
 import { waitFor, type WaitedStatus } from '../client/wait.ts';
 import { action, type Context, type Terminal } from '../context.ts';
@@ -73,10 +73,11 @@ async function watchAll({ api, terminal, isJson }: Context): Promise<void> {
   const write = (line: string): void => void terminal.stdout.write(`${line}\n`);
   const open: Open = (header, signal) =>
     api.GET('/api/v2/containers/watch', { params: { header }, parseAs: 'stream', signal });
-  for await (const { event, data } of followFrames(open, terminal.signal)) {
+  for await (const frame of followFrames(open, terminal.signal)) {
+    const { event } = frame;
     if (event !== 'item' && event !== 'removed') continue;
     // The server is trusted to send what its document says.
-    const value = JSON.parse(data) as Item | { readonly id: string };
+    const value = valueOf(frame) as Item | { readonly id: string };
     if (isJson) {
       write(JSON.stringify({ [event]: value }));
       continue;

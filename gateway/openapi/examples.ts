@@ -130,6 +130,7 @@ const texts: readonly string[] = [
   '10.86.0.0/24',
   'fd00:86::/112',
   'sha256:'.padEnd(71, '0'),
+  '0'.repeat(64),
   'SIGTERM',
   'A'.repeat(43),
   'A'.repeat(44),

@@ -52,7 +52,7 @@ const frameOf = (item: WatchPage['data'][number]): Frame =>
     ? { event: 'removed', data: JSON.stringify({ id: item.removed }) }
     : { event: 'item', data: JSON.stringify(item) };
 
-/** One bell for all who follow a tenant. */
+/** One doorbell for all who follow a tenant. */
 class TenantBells {
   readonly #listen: StreamHost['listen'];
   readonly #bells = new Map<TenantId, { readonly rings: Set<() => void>; readonly silence: () => void }>();
@@ -155,7 +155,7 @@ class Watcher {
     if (reset !== undefined) return this.#again(reset);
     this.#place = { kind: 'changes', position, isSynced: isSynced || !more };
     const id = idOf(position);
-    // Whoever resumes after a page that broke off gets it again.
+    // A client that resumes after a page that broke off gets it again.
     const last = frames.at(-1);
     const told = last === undefined ? [] : [...frames.slice(0, -1), { ...last, id }];
     const synced = isSynced || more ? [] : [{ id, event: 'synced', data: JSON.stringify({ position: id }) }];

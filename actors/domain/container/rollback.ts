@@ -8,10 +8,10 @@ import type { SecretUses } from '../../../schemas/api/secret.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, invalid, type Turn, type TurnContext } from '../turn.ts';
+import { answer, invalid, isSuccess, type Turn, type TurnContext } from '../turn.ts';
 import { find } from './decide.ts';
 import { put, specOf } from './spec.ts';
-import { outcomeOf, versionsOf } from './versions.ts';
+import { outcomeOf, versionsOf, withVersion } from './versions.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -65,4 +65,18 @@ export function rollback(state: PartitionView, ask: Of<'container.rollback'>, co
   const { policy, secrets } = content;
   const declaration = { spec: specWith(record, content), policy, secrets };
   return put(state, { ...ask, type: 'spec.put', declaration }, context);
+}
+
+/** A write that declares something else makes a version. */
+export function withVersions(state: PartitionView, ask: Ask, turn: Turn, context: TurnContext): Turn {
+  const { reply, changes } = turn;
+  if (!isSuccess(reply) || !('id' in ask) || !('op' in ask)) return turn;
+  const before = state.tenant(ask.tenant).containers.get(ask.id);
+  if (before === undefined) return turn;
+  const records = changes.records.map((after) => {
+    if (after.kind !== 'container' || after.id !== before.id) return after;
+    const head = { by: ask.cause?.by ?? null, requestId: ask.rid, atMs: context.nowMs };
+    return withVersion(before, after, head) ?? after;
+  });
+  return { reply, changes: { ...changes, records } };
 }

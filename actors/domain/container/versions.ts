@@ -19,9 +19,6 @@ import { policyOf, textOfPolicy } from '../../../schemas/api/policy.ts';
 import { noSecrets, usesShown } from '../../../schemas/api/secret.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { hashesOf, hexWord } from '../../../schemas/text-hash.ts';
-import type { Ask } from '../../../schemas/wire/asks.ts';
-import type { PartitionView } from '../state.ts';
-import { isSuccess, type Turn, type TurnContext } from '../turn.ts';
 import { updateShown } from './updates.ts';
 
 const contentOf = (record: ContainerRecord): VersionContent => ({
@@ -116,25 +113,13 @@ export function backFrom(before: ContainerRecord, after: ContainerRecord): Conta
   return stored(after, [settled, ...older]);
 }
 
-/** A write that declares something else makes a version. */
-export function withVersions(state: PartitionView, ask: Ask, turn: Turn, context: TurnContext): Turn {
-  const { reply, changes } = turn;
-  if (!isSuccess(reply) || !('id' in ask) || !('op' in ask)) return turn;
-  const before = state.tenant(ask.tenant).containers.get(ask.id);
-  if (before === undefined) return turn;
-  const records = changes.records.map((after) => {
-    if (after.kind !== 'container' || after.id !== before.id) return after;
-    if (Object.keys(differing(contentOf(before), contentOf(after))).length === 0) return after;
-    return withVersion(before, after, { by: ask.cause?.by ?? null, requestId: ask.rid, atMs: context.nowMs });
-  });
-  return { reply, changes: { ...changes, records } };
-}
-
-function withVersion(
+/** Undefined: it declares what it declared before. */
+export function withVersion(
   before: ContainerRecord,
   after: ContainerRecord,
   head: Pick<PastVersion, 'by' | 'requestId' | 'atMs'>,
-): ContainerRecord {
+): ContainerRecord | undefined {
+  if (Object.keys(differing(contentOf(before), contentOf(after))).length === 0) return undefined;
   const [newest, ...older] = listOf(before);
   const { outcome, reason } = outcomeOf(before, newest);
   const past = { ...rebased(before, newest, after), outcome: outcome ?? ('superseded' as const), reason };
