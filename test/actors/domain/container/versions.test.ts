@@ -54,7 +54,7 @@ function world(more: Partial<ContainerRecord> = {}) {
       apply(state, observe(state, h1, 1, item, context));
     },
     versions: (): ContainerVersion[] => {
-      const { reply } = decideRead(state, ask('container.versions') as never, context);
+      const { reply } = decideRead(state, ask('container.versions'), context);
       return (JSON.parse(String(reply.body)) as { data: ContainerVersion[] }).data;
     },
     tags: function () {
