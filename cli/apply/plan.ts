@@ -2,6 +2,7 @@
  * From what a file declares and what exists to the steps between them, in the order in which they
  * are carried out. Pure.
  */
+import { hashesOf, hexWord } from '../../schemas/text-hash.ts';
 import {
   fieldOf,
   metadataNames,
@@ -228,7 +229,10 @@ function fieldsOf(document: Declaration): Fields {
   const { restart, stop_grace_seconds, stop_signal, health } = policy;
   return new Map([
     ['image', imageText(image)],
-    ...[...plainNames, ...notedNames, ...partNames, ...metadataNames].flatMap((name) => textsOf(name, document[name])),
+    ...[...plainNames, ...notedNames, ...partNames, ...metadataNames]
+      .filter((name) => name !== 'files')
+      .flatMap((name) => textsOf(name, document[name])),
+    ...Object.entries(document.files).map(([path, file]) => [`files.${path}`, textOfContent(file)] as const),
     ['policy.restart', restart],
     ['policy.stop_grace_seconds', String(stop_grace_seconds)],
     ['policy.stop_signal', stop_signal],
@@ -236,6 +240,10 @@ function fieldsOf(document: Declaration): Fields {
     ...ofUses,
   ]);
 }
+
+/** A file may be long: its size, and a hash that shows that it is another one. */
+const textOfContent = ({ content, mode }: Declaration['files'][string]): string =>
+  `${Buffer.byteLength(content)} bytes, mode 0${mode.toString(8)}, hash ${hashesOf(content).map(hexWord).join('')}`;
 
 /** Fields not shown of a new container: the defaults, except its limits. */
 const blank = fieldsOf({

@@ -43,14 +43,13 @@ const labelsText = ({ labels = {} }: KnownItem): string =>
     .map(([key, value]) => oneLine(value === '' ? key : `${key}=${value}`))
     .join(', ');
 
-async function ps(context: Context, { watch, ...filters }: PsOptions): Promise<void> {
+async function ps(context: Context, { watch, label, status, project }: PsOptions): Promise<void> {
+  const filters = Object.entries({ label, status, project }).filter(([, values]) => values !== undefined);
   if (watch === true) {
-    if (Object.keys(filters).length > 0)
-      throw new WrongUsage('--watch: give it without a filter, because it shows all containers');
+    if (filters.length > 0) throw new WrongUsage('--watch: give it without a filter, because it shows all containers');
     return watchAll(context);
   }
-  const only = Object.entries(filters).map(([name, values]) => [name, [...values]]);
-  const all = await overviewOf(context, Object.fromEntries(only) as OverviewQuery);
+  const all = await overviewOf(context, Object.fromEntries(filters) as OverviewQuery);
   // Who has no labels needs no column for them.
   const hasLabels = all.some((one) => labelsText(one) !== '');
   const rows = all.map((one) => [

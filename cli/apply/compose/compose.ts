@@ -9,6 +9,7 @@ import { projectNamed } from '../file/checks.ts';
 import type { EntryName } from '../file/fields.ts';
 import type { Path } from '../file/tree.ts';
 import { environmentOf, type ReadEnvFile } from './environment.ts';
+import { configsOf, filesOf, type ReadText } from './configs.ts';
 import { keysOf, listOfKeys } from './keys.ts';
 import { inOrder } from './order.ts';
 import { policyOf } from './policy.ts';
@@ -47,6 +48,7 @@ export interface Composing {
   /** Keys that may be left out. */
   readonly ignore: readonly string[];
   readonly readEnvFile: ReadEnvFile;
+  readonly readText: ReadText;
 }
 
 export function composed(value: unknown, composing: Composing): Composed {
@@ -56,6 +58,7 @@ export function composed(value: unknown, composing: Composing): Composed {
   reader.others([], top, keysOf.top);
   const services = reader.take(['services'], top['services'], mapOf, 'a map of services') ?? {};
   const secrets = secretsOf(reader, top['secrets'], project);
+  const configs = configsOf(reader, top['configs'], composing);
   const names = new Map<string, string>();
   const jobs = new Set<string>();
   const containers = new Map<string, Values>();
@@ -66,7 +69,7 @@ export function composed(value: unknown, composing: Composing): Composed {
     if (service === undefined) continue;
     reader.enter(name, service);
     const called = containerName(project, name, service['container_name']);
-    const read = serviceOf(reader, path, service, composing, secrets.names);
+    const read = serviceOf(reader, path, service, composing, { secrets: secrets.names, configs });
     if (read === undefined) continue;
     if (containers.has(called)) reader.fault(path, `"${called}" is the name of another service's container, too`);
     containers.set(called, read.container);
@@ -107,7 +110,7 @@ function serviceOf(
   path: Path,
   service: Values,
   composing: Composing,
-  secrets: ReadonlyMap<string, string>,
+  { secrets, configs }: Readonly<Record<'secrets' | 'configs', ReadonlyMap<string, string>>>,
 ): ReadService | undefined {
   // A service that is built has no image of its own: that is said instead.
   if (service['image'] === undefined && service['build'] !== undefined) {
@@ -130,6 +133,7 @@ function serviceOf(
       ...policy,
       ...(mapOf(policy['health']) === undefined ? {} : { health: withoutAbsent(mapOf(policy['health']) ?? {}) }),
     }),
+    files: filesOf(reader, [...path, 'configs'], service['configs'], configs),
     secrets: usesOf(reader, [...path, 'secrets'], service['secrets'], secrets),
   });
   return { container, isJob };

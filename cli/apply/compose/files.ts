@@ -58,7 +58,7 @@ const texts: readonly Path[] = [
   ['entrypoint', '*'],
   ['user'],
 ].map((path) => ['services', '*', ...path]);
-const modes: readonly Path[] = [['services', '*', 'secrets', '*', 'mode']];
+const modes: readonly Path[] = ['secrets', 'configs'].map((kind) => ['services', '*', kind, '*', 'mode']);
 
 const isRemote = (path: string): boolean => /^(?:\w[\w+.-]*:\/\/|git@|github\.com\/)/.test(path);
 
@@ -77,7 +77,8 @@ function moved(tree: Tree, base: string): Tree {
   const ofPath = changedText((path) => joined(base, path));
   const ofFile = (file: Tree): Tree => (isBranch(file) ? changed(file, ['path'], ofPath) : ofPath(file));
   const ofFiles = (files: Tree): Tree => (isList(files) ? changed(files, ['*'], ofFile) : ofFile(files));
-  return changed(changed(tree, ['services', '*', 'env_file'], ofFiles), ['secrets', '*', 'file'], ofPath);
+  const withEnvFiles = changed(tree, ['services', '*', 'env_file'], ofFiles);
+  return changed(changed(withEnvFiles, ['secrets', '*', 'file'], ofPath), ['configs', '*', 'file'], ofPath);
 }
 
 /** Variables that are named without a value get those of an included file. */

@@ -13,13 +13,13 @@ export interface Keys {
 }
 
 export const keysOf = {
-  top: { read: ['name', 'services', 'secrets'], harmless: ['version', 'networks', 'volumes', 'configs'] },
+  top: { read: ['name', 'services', 'secrets', 'configs'], harmless: ['version', 'networks', 'volumes'] },
   service: {
     read: [
       ...['image', 'container_name', 'environment', 'env_file', 'ports', 'deploy', 'mem_limit', 'cpus'],
       ...['healthcheck', 'restart', 'stop_signal', 'stop_grace_period', 'secrets', 'depends_on', 'profiles'],
       ...['networks', 'network_mode', 'scale', 'labels', 'command', 'entrypoint', 'user', 'working_dir', 'tmpfs'],
-      ...['shm_size', 'init', 'read_only', 'ulimits', 'volumes'],
+      ...['shm_size', 'init', 'read_only', 'ulimits', 'volumes', 'configs'],
     ],
     harmless: [
       ...['build', 'label_file', 'annotations', 'logging', 'expose', 'links', 'attach', 'develop'],
@@ -47,6 +47,8 @@ export const keysOf = {
   envFile: { read: ['path', 'required', 'format'], harmless: [] },
   secretUse: { read: ['source', 'target', 'uid', 'gid', 'mode'], harmless: [] },
   secret: { read: ['file', 'environment', 'external', 'name'], harmless: ['labels'] },
+  configUse: { read: ['source', 'target', 'mode', 'uid', 'gid'], harmless: [] },
+  config: { read: ['file', 'environment', 'content', 'external'], harmless: ['name', 'labels'] },
 } as const satisfies Readonly<Record<string, Keys>>;
 
 /** `"false"` of these is what it says. */

@@ -7,7 +7,7 @@ import { booleanOf, listOf, mapOf, withoutAbsent } from './values.ts';
 
 const secretsFolder = '/run/secrets/';
 /** As Compose mounts them. */
-const secretMode = 0o444;
+const fileMode = 0o444;
 
 export function usesOf(
   reader: Reader,
@@ -15,30 +15,53 @@ export function usesOf(
   value: unknown,
   names: ReadonlyMap<string, string>,
 ): Values | undefined {
-  const items = reader.take(path, value, listOf, 'a list');
-  if (items === undefined) return undefined;
-  const files = items.flatMap((item, at) => {
-    const here = [...path, String(at)];
-    const use = typeof item === 'string' ? { source: item } : reader.take(here, item, mapOf, 'a name, or a map');
-    if (use === undefined) return [];
-    reader.others(here, use, keysOf.secretUse);
-    const source = textIn(use['source']) ?? '';
-    const target = textIn(use['target']) ?? source;
+  const items = filesIn(reader, path, value, { of: 'secret', folder: secretsFolder, declared: names });
+  const files = items?.map(({ target, use, mode, found: secret }) => {
     const id = (key: string): number | undefined => (use[key] === undefined ? undefined : Number(use[key]));
-    const secret = names.get(source);
-    if (secret === undefined) {
-      reader.fault(here, `"${source}" is not a secret of this file: declare it under "secrets"`);
+    return [target, withoutAbsent({ secret, mode, uid: id('uid'), gid: id('gid') })] as const;
+  });
+  return files && { files: Object.fromEntries(files) };
+}
+
+interface FileOf<T> {
+  readonly at: Path;
+  /** Absolute. */
+  readonly target: string;
+  readonly use: Values;
+  readonly mode: unknown;
+  readonly found: T;
+}
+
+/** The files that a service makes of secrets, or of configs. */
+export function filesIn<T>(
+  reader: Reader,
+  path: Path,
+  value: unknown,
+  {
+    of,
+    folder,
+    declared,
+  }: { readonly of: 'secret' | 'config'; readonly folder: string; readonly declared: ReadonlyMap<string, T> },
+): readonly FileOf<T>[] | undefined {
+  return reader.take(path, value, listOf, 'a list')?.flatMap((item, index) => {
+    const at = [...path, String(index)];
+    const use = typeof item === 'string' ? { source: item } : reader.take(at, item, mapOf, 'a name, or a map');
+    if (use === undefined) return [];
+    reader.others(at, use, keysOf[`${of}Use`]);
+    const source = textIn(use['source']) ?? '';
+    const given = textIn(use['target']) ?? source;
+    const found = declared.get(source);
+    if (found === undefined) {
+      reader.fault(at, `"${source}" is not a ${of} of this file: declare it under "${of}s"`);
       return [];
     }
-    const file = { secret, mode: modeOf(use['mode']), uid: id('uid'), gid: id('gid') };
-    return [[target.startsWith('/') ? target : `${secretsFolder}${target}`, withoutAbsent(file)] as const];
+    return [{ at, target: given.startsWith('/') ? given : `${folder}${given}`, use, mode: modeOf(use['mode']), found }];
   });
-  return { files: Object.fromEntries(files) };
 }
 
 /** `"0440"` in quotes is octal too. */
 const modeOf = (value: unknown): unknown =>
-  typeof value === 'string' && /^0?[0-7]{3}$/.test(value) ? Number.parseInt(value, 8) : (value ?? secretMode);
+  typeof value === 'string' && /^0?[0-7]{3}$/.test(value) ? Number.parseInt(value, 8) : (value ?? fileMode);
 
 export interface Secrets {
   readonly declared: Values | undefined;

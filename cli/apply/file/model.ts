@@ -1,5 +1,13 @@
 /** What a file declares, with every default filled in: what is compared with what exists. Pure. */
-import { fieldOf, metadataNames, notedNames, partNames, usualTag } from '../../../schemas/api/fields/container.ts';
+import { filesShown } from '../../../schemas/api/fields/files-part.ts';
+import {
+  containerFields,
+  fieldOf,
+  metadataNames,
+  notedNames,
+  partNames,
+  usualTag,
+} from '../../../schemas/api/fields/container.ts';
 import { defaultPolicy, healthDefaults, type PolicyBody, type PolicyView } from '../../../schemas/api/policy.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
 import { withFileDefaults } from '../../../schemas/api/secret.ts';
@@ -140,10 +148,13 @@ function documentOf(name: string, project: string | null, entry: ContainerEntry)
     const value = given[field] ?? undefined;
     return [field, (value === undefined ? undefined : parse(value, () => undefined)) ?? fallback] as const;
   });
+  const files =
+    entry.files === undefined ? {} : filesShown(containerFields.files.parse(entry.files, () => undefined) ?? {});
   return {
     name,
     image: { registry, repository, tag: usualTag({ tag, digest }), digest },
     ...(Object.fromEntries(fields) as Pick<Declaration, (typeof fields)[number][0]>),
+    files,
     policy: policyOf(policy),
     secrets: {
       env: secrets.env ?? {},

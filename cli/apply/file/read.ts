@@ -4,8 +4,9 @@ import { dirname, resolve } from 'node:path';
 import type { Terminal } from '../../context.ts';
 import { tokensOf } from '../../profiles.ts';
 import { Refused, WrongUsage } from '../../terminal/errors.ts';
-import { readSource } from '../../terminal/input.ts';
+import { readFile, readSource } from '../../terminal/input.ts';
 import { composed } from '../compose/compose.ts';
+import type { ReadText as ReadConfig } from '../compose/configs.ts';
 import type { EnvFile } from '../compose/environment.ts';
 import { readVariables } from '../compose/files.ts';
 import { loaded } from '../compose/load.ts';
@@ -155,13 +156,22 @@ function readCompose(
   const { tree, faults, warnings, variableOf } = loaded(source, folder, valueOf, overrides);
   const remarks = { faults: [...faults], warnings: [...warnings] };
   if (tree === undefined) return { ...remarks, valueOf: variableOf, wanted: undefined };
-  const readEnvFile = (file: EnvFile) => {
-    const path = resolve(folder, withHome(file.path));
+  const pathOf = (given: string): string => {
+    const path = resolve(folder, withHome(given));
     if (isOutside(folder, path))
       remarks.warnings.push(remarkIn(tree, [], `reads ${path}, which is outside of the folder of this file`));
-    return envFileAt({ ...file, path });
+    return path;
   };
-  const compose = composed(plainOf(tree), { project, valueOf, ignore, readEnvFile });
+  const readEnvFile = (file: EnvFile) => envFileAt({ ...file, path: pathOf(file.path) });
+  const readText: ReadConfig = (given) => {
+    try {
+      return { text: readFile(pathOf(given)).toString('utf8') };
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      return { fault: error.message };
+    }
+  };
+  const compose = composed(plainOf(tree), { project, valueOf, ignore, readEnvFile, readText });
   const remark = ({ path, message, at, isOfFile }: ComposeRemark): Remark => {
     const { field, ...rest } = remarkIn(tree, path, message, at);
     return { ...rest, field: isOfFile === true ? '' : field };

@@ -2,11 +2,11 @@
  * Files of a container: the part `files` of its document. What is stored and sent of a file is the
  * hash of its content; the content is stored once for a tenant (ADR 49). Pure.
  */
-import Type, { type TSchema, type TUnsafe } from 'typebox';
+import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
 import type { TenantId } from '../../ids.ts';
 import { limits } from '../../limits.ts';
 import { faultOfPath } from './file-path.ts';
-import type { Kind, Report } from './kinds.ts';
+import { isMap, type Kind, type Report } from './kinds.ts';
 
 export const fileHashPattern = '^[0-9a-f]{64}$';
 export const FileHash = Type.String({ pattern: fileHashPattern, description: 'SHA-256 of the content, in hex.' });
@@ -42,8 +42,6 @@ const FileBody = Type.Object(
 );
 
 const as = (schema: TSchema): TUnsafe<FileUses> => schema as TUnsafe<FileUses>;
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const loneSurrogate = /\p{Surrogate}/u;
 
 function fileIn(value: unknown, report: Report): FileUse | undefined {
@@ -113,6 +111,10 @@ export const filesKind: Kind<FileUses> = {
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([path, { sha256, mode }]) => [path, sha256, mode]),
 };
+
+/** Given files as a document shows them. */
+export const filesShown = (files: FileUses): Static<typeof Files> =>
+  Object.fromEntries(Object.entries(files).map(([path, { content = '', mode }]) => [path, { content, mode }]));
 
 /**
  * The files as they are stored, and their contents by hash.

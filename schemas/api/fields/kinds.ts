@@ -111,7 +111,7 @@ export const orNull = <T>(kind: Kind<T>): Kind<T | null> =>
 
 const loneSurrogate = /\p{Surrogate}/u;
 
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const flag = (description: string): Kind<boolean> =>

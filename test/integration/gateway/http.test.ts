@@ -217,7 +217,7 @@ for (const name of engines) {
         ['chunks', 'POST /unread HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab', '401'],
         [
           'declared too large',
-          `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${limits.bodyBytes + 1}\r\n\r\nab`,
+          `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${limits.documentBytes + 1}\r\n\r\nab`,
           '413',
         ],
       ] as const) {
@@ -286,9 +286,9 @@ for (const name of engines) {
       const { port } = await stage(t, name);
       const url = `http://127.0.0.1:${port}/x`;
       for (const [bytes, status] of [
-        [limits.bodyBytes, 200],
-        [limits.bodyBytes + 1, 413],
-        [3 * limits.bodyBytes, 413],
+        [limits.documentBytes, 200],
+        [limits.documentBytes + 1, 413],
+        [3 * limits.documentBytes, 413],
       ] as const) {
         const response = await fetch(url, { method: 'POST', body: 'x'.repeat(bytes) });
         t.equal(response.status, status, `${bytes} bytes`);
