@@ -69,8 +69,8 @@ interface Source<Item> {
   /** `Last-Event-ID` of a stream that begins behind this item. */
   frameOf(item: Item): string;
   compare(one: Item, other: Item): number;
-  /** What the filters of the page leave, of a stream that has none. */
-  isWanted(item: Item): boolean;
+  /** What the filters of the page leave, of a stream that has none; undefined: there are none. */
+  readonly isWanted: ((item: Item) => boolean) | undefined;
   readonly pageMost: number;
   readonly shown: number;
 }
@@ -106,17 +106,26 @@ async function* entriesOf<Item>(
     yield* past(source, options);
     return;
   }
-  if (options.until !== undefined) throw new WrongUsage('--follow has no end: leave out --until');
+  const stream = (limit: number, after?: string): AsyncGenerator<Item, void> =>
+    follow<Item>((header, ended) => source.open({ query: { limit, follow: true }, header, signal: ended }), signal, {
+      after,
+    });
+  const { isWanted, pageMost, shown } = source;
+  const { tail, lines = tail ?? shown, since, until } = options;
+  // The stream itself begins with the newest.
+  if (lines !== 'all' && lines <= pageMost && since === undefined && until === undefined && isWanted === undefined) {
+    yield* stream(lines);
+    return;
+  }
+  if (until !== undefined) throw new WrongUsage('--follow has no end: leave out --until');
   // The stream begins behind the item that is the newest before the past is read.
   const [newest] = await dataOf(source.newest(1));
   let last: Item | undefined;
   for await (const item of past(source, options)) yield (last = item);
   const after = newest === undefined ? undefined : source.frameOf(newest);
-  const query = { limit: source.pageMost, follow: true } as const;
-  const coming = follow<Item>((header, ended) => source.open({ query, header, signal: ended }), signal, { after });
-  for await (const item of coming) {
+  for await (const item of stream(pageMost, after)) {
     if (last !== undefined && source.compare(item, last) <= 0) continue;
-    if (source.isWanted(item)) yield item;
+    if (isWanted?.(item) !== false) yield item;
   }
 }
 
@@ -182,7 +191,7 @@ function logsOf({ api }: Context, { id }: Named, { grep }: LogOptions): Source<L
       api.GET('/api/v2/compute/{id}/logs', { params: { path, ...given }, parseAs: 'stream', signal }),
     frameOf: ({ seq }) => String(seq),
     compare: (one, other) => one.seq - other.seq,
-    isWanted: ({ line }) => grep === undefined || line.includes(grep),
+    isWanted: grep === undefined ? undefined : ({ line }) => line.includes(grep),
     pageMost: limits.logsMax,
     shown: limits.logsDefault,
   };
@@ -261,7 +270,7 @@ function eventsOf({ api }: Context, one: Named | undefined, { type }: EventOptio
         : api.GET('/api/v2/compute/{id}/events', { params: { path, ...given }, parseAs: 'stream', signal }),
     frameOf: ({ id }) => `0.${id}`,
     compare: (one, other) => compareEvents(one.id, other.id),
-    isWanted: (event) => type === undefined || type.includes(event.type),
+    isWanted: type === undefined ? undefined : (event) => type.includes(event.type),
     pageMost: limits.eventsMax,
     shown: limits.eventsDefault,
   };

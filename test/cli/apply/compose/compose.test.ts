@@ -442,6 +442,28 @@ t.test('dollar signs that begin no variable, and many aliases', (t) => {
   t.end();
 });
 
+t.test('configs are files of the containers that use them', (t) => {
+  const text = `services: {web: {image: a, configs: [site, {source: motd, target: /etc/motd, mode: "0440"}, env]}}
+configs: {site: {file: ./site.conf}, motd: {content: "hello\\n"}, env: {environment: GREETING}}
+`;
+  const { wanted, faults } = read(t, text, { GREETING: 'hi' }, { 'site.conf': 'listen 80\n' });
+  t.same(faults, []);
+  t.same(wanted?.containers[0]?.document.files, {
+    '/env': { content: 'hi', mode: 0o444 },
+    '/etc/motd': { content: 'hello\n', mode: 0o440 },
+    '/site': { content: 'listen 80\n', mode: 0o444 },
+  });
+  const faultsOf = (configs: string) => read(t, `${service('configs: [c]')}configs: {c: ${configs}}`).faults;
+  t.match(faultsOf('{external: true}'), [/configs\.c\.external: Longshore keeps no configs by themselves/]);
+  t.match(faultsOf('{file: ./none}'), [/configs\.c\.file: .*none/]);
+  t.match(faultsOf('{environment: NOT_SET}'), [/configs\.c\.environment: the variable "NOT_SET" is not set/]);
+  t.match(faultsOf('{}'), [/configs\.c: has no content/]);
+  t.match(read(t, service('configs: [nobody]')).faults, [/configs\.0: "nobody" is not a config of this file/]);
+  const owned = `${service('configs: [{source: c, uid: "7"}]')}configs: {c: {content: a}}`;
+  t.match(read(t, owned).faults, [/configs\.0\.uid: is not supported/]);
+  t.end();
+});
+
 t.test('secrets are those of the project', (t) => {
   const text = `services: {web: {image: a, secrets: [pw, out, old, {source: pw, target: /a, mode: "0440"}]}}
 secrets: {pw: {environment: PW}, out: {external: true, name: real}, old: {external: {name: named}}}
