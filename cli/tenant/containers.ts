@@ -14,15 +14,7 @@ import { paintOf } from '../terminal/colours.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { each } from './each.ts';
 import { cannotCome, goalOf } from './done.ts';
-import {
-  findContainer,
-  NotFound,
-  overviewOf,
-  type Container,
-  type Item,
-  type KnownItem,
-  type OverviewQuery,
-} from './find.ts';
+import { findContainer, NotFound, overviewOf, type Container, type Item, type KnownItem } from './find.ts';
 import { storedPolicy, storedUses } from './uses.ts';
 import { endText, lineOf, statusOf, watchDone } from './progress.ts';
 
@@ -49,7 +41,7 @@ async function ps(context: Context, { watch, label, status, project }: PsOptions
     if (filters.length > 0) throw new WrongUsage('--watch: give it without a filter, because it shows all containers');
     return watchAll(context);
   }
-  const all = await overviewOf(context, Object.fromEntries(filters) as OverviewQuery);
+  const all = await overviewOf(context, Object.fromEntries(filters));
   // Who has no labels needs no column for them.
   const hasLabels = all.some((one) => labelsText(one) !== '');
   const rows = all.map((one) => [

@@ -77,8 +77,13 @@ async function get(token: string, path: string, method = 'GET', sent?: object): 
     headers: { authorization: `Bearer ${token}`, ...(sent && { 'content-type': 'application/json' }) },
     ...(sent && { body: JSON.stringify(sent) }),
   });
+  const type = response.headers.get('content-type') ?? '';
+  if (type.startsWith('text/event-stream')) {
+    await response.body?.cancel();
+    return { status: response.status, body: undefined };
+  }
   const text = await response.text();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  const isJson = type.startsWith('application/json');
   return { status: response.status, body: isJson ? (JSON.parse(text) as Answer['body']) : undefined };
 }
 
