@@ -279,8 +279,12 @@ t.test('the command line', async (t) => {
     const { id } = (await json<{ container: { id: string } }>('inspect', 'web')).container;
     await ok(['rm', 'web']);
     await ok(['wait', id, 'removed']);
-    t.match(await longshore(['logs', 'web']), { code: 0, out: /Ahoy/, err: /web was removed at .*; its id was / });
-    t.match(await ok(['logs', id]), /Ahoy/);
+    t.match(await longshore(['logs', 'web', '-n', 'all']), {
+      code: 0,
+      out: /Ahoy/,
+      err: /web was removed at .*; its id was /,
+    });
+    t.match(await ok(['logs', id, '-n', 'all']), /Ahoy/);
     t.match(await ok(['events', id]), / removed/);
     t.match(await longshore(['events', 'nobody']), { code: 1, err: /there is no container "nobody"/ });
     t.match(await longshore(['logout'], { env: { LONGSHORE_TOKEN: token } }), { code: 0, err: /: unset it/ });
