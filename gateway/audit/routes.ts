@@ -14,8 +14,7 @@ import { invalid, type Result } from '../http/respond.ts';
 import { pageOf, type PastRange, type Placed } from '../streams/past.ts';
 import { AskError, readNow } from '../streams/requests.ts';
 import { meant } from '../../lib/validation/misspelt.ts';
-import { forms } from '../../lib/validation/words.ts';
-import { parseTimestamp } from '../validation/timestamp.ts';
+import { periodIn } from '../validation/timestamp.ts';
 import { actions } from './cause.ts';
 import type { AuditReader } from './reader.ts';
 
@@ -36,11 +35,7 @@ const unknownAction = (action: string): string => {
 
 /** The times of a query, or all that is wrong with it. */
 function timesOf({ from, to, action, outcome }: AuditCall['query']): Times | { readonly faults: FieldErrors } {
-  const [fromMs, toMs] = [from, to].map((text) => (text === undefined ? undefined : parseTimestamp(text)));
-  const faults: FieldErrors = {};
-  if (from !== undefined && fromMs === undefined) faults['from'] = [forms.time];
-  if (to !== undefined && toMs === undefined) faults['to'] = [forms.time];
-  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) faults['from'] = ['must be before `to`'];
+  const { startMs: fromMs, endMs: toMs, faults } = periodIn(['from', from], ['to', to]);
   if (action !== undefined && !actions.includes(action)) faults['action'] = [unknownAction(action)];
   if (outcome !== undefined && !outcomes.includes(outcome))
     faults['outcome'] = [`must be one of ${outcomes.join(', ')}`];

@@ -1,5 +1,4 @@
 /** What the handlers of logs, events and waits share. */
-import { forms } from '../../lib/validation/words.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 import type { Log } from '../../lib/log.ts';
@@ -7,7 +6,7 @@ import type { AskOwner, LaneKind, Outcome } from '../../lib/rpc/partition-client
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../call.ts';
 import { failure, type Result } from '../http/respond.ts';
-import { parseTimestamp } from '../validation/timestamp.ts';
+import { periodIn } from '../validation/timestamp.ts';
 import type { Bell, Guest, Showing, StreamHost } from './host.ts';
 import type { Order } from './past.ts';
 
@@ -75,12 +74,7 @@ export function pastOf(
   const given = Object.entries({ ...filters, since, until, order, cursor }).filter(([, value]) => value !== undefined);
   if (given.length === 0) return undefined;
   if (follow) return { faults: Object.fromEntries(given.map(([name]) => [name, ['can not be used with `follow`']])) };
-  const [sinceMs, untilMs] = [since, until].map((text) => (text === undefined ? undefined : parseTimestamp(text)));
-  const faults: FieldErrors = {};
-  if (since !== undefined && sinceMs === undefined) faults['since'] = [forms.time];
-  if (until !== undefined && untilMs === undefined) faults['until'] = [forms.time];
-  if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
-    faults['since'] = ['must be before `until`'];
+  const { startMs: sinceMs, endMs: untilMs, faults } = periodIn(['since', since], ['until', until]);
   if (Object.keys(faults).length > 0) return { faults };
   return { order: order ?? 'desc', isReversed: order === undefined, sinceMs, untilMs };
 }

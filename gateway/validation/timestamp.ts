@@ -1,5 +1,6 @@
 /** RFC 3339 date-times of a body. Pure. */
 import { forms } from '../../lib/validation/words.ts';
+import type { FieldErrors } from '../../schemas/errors.ts';
 
 const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
 
@@ -18,6 +19,22 @@ export function parseTimestamp(text: string): number | undefined {
   const isTime = hour <= 23 && minute <= 59 && second <= 59 && zoneHour <= 23 && zoneMinute <= 59;
   const ms = Date.parse(text.toUpperCase());
   return isDate && isTime && ms <= lastMs ? ms : undefined;
+}
+
+type Bound = readonly [name: string, text: string | undefined];
+
+/** A period of a query, either end of which may be absent, and what is wrong with it. */
+export function periodIn(
+  [startName, start]: Bound,
+  [endName, end]: Bound,
+): { readonly startMs: number | undefined; readonly endMs: number | undefined; readonly faults: FieldErrors } {
+  const [startMs, endMs] = [start, end].map((text) => (text === undefined ? undefined : parseTimestamp(text)));
+  const faults: FieldErrors = {};
+  if (start !== undefined && startMs === undefined) faults[startName] = [forms.time];
+  if (end !== undefined && endMs === undefined) faults[endName] = [forms.time];
+  if (startMs !== undefined && endMs !== undefined && startMs >= endMs)
+    faults[startName] = [`must be before \`${endName}\``];
+  return { startMs, endMs, faults };
 }
 
 /** An expiry time, or its fault. */
