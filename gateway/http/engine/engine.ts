@@ -102,6 +102,8 @@ export interface HttpEngine {
   readonly name: EngineName;
   /** How many requests have no complete reply yet. */
   inFlight(): number;
+  /** Connections and requests that came so far. */
+  arrivals(): number;
   /** Port 0: any free port. Resolves to the URL that was bound. */
   listen(host: string, port: number): Promise<string>;
   /** From now on every reply ends its connection. */

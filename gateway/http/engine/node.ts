@@ -130,6 +130,7 @@ export function nodeEngine(
   const bodies = new Bodies(clock);
   let inFlight = 0;
   let connections = 0;
+  let arrivals = 0;
   let keepAliveRefused = false;
 
   // Connections whose last request has arrived: a further request that the parser finds in the same
@@ -162,6 +163,7 @@ export function nodeEngine(
       request.on('error', () => body.abort());
     }
     inFlight++;
+    arrivals++;
     unanswered.set(socket, (unanswered.get(socket) ?? 0) + 1);
     const exchange = new NodeExchange(
       () => {
@@ -217,6 +219,7 @@ export function nodeEngine(
     if (known.has(socket)) return;
     known.add(socket);
     connections++;
+    arrivals++;
     socket.once('close', () => connections--);
     if (connections > connectionsMax && !isTrusted(plainAddress(socket.remoteAddress ?? ''))) socket.destroy();
   });
@@ -229,6 +232,7 @@ export function nodeEngine(
   return {
     name: 'node',
     inFlight: () => inFlight,
+    arrivals: () => arrivals,
     listen: (host, port) =>
       new Promise((resolve, reject) => {
         server.once('error', reject);

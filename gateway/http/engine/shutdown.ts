@@ -11,6 +11,23 @@ import { limits } from '../../../schemas/limits.ts';
 /** The time between two checks for requests in flight at a shutdown. */
 const shutdownLookMs = 20;
 
+/** Turns of the event loop that may go by before the listening socket is closed. */
+const acceptTurnsMax = 1_000;
+
+/**
+ * When a listening socket is closed, the kernel resets the connections that the process has not
+ * accepted. So it is closed right after a turn of the event loop that was too short for one to come: it
+ * had no new connection and no request. A client that connects later is refused, and knows that it
+ * sent nothing.
+ */
+async function acceptAllThatWait(engine: HttpEngine): Promise<void> {
+  for (let turn = 0; turn < acceptTurnsMax; turn++) {
+    const before = engine.arrivals();
+    await new Promise(setImmediate);
+    if (engine.arrivals() === before) return;
+  }
+}
+
 export async function drain(
   engine: HttpEngine,
   clock: Clock,
@@ -18,9 +35,7 @@ export async function drain(
 ): Promise<void> {
   engine.refuseKeepAlive();
   await sleep(bounds.delayMs);
-  // First lets the event loop accept the connections that wait: when the listening socket is
-  // closed, the kernel resets those that the process has not accepted.
-  await new Promise(setImmediate);
+  await acceptAllThatWait(engine);
   engine.stopListening();
   const endMs = clock.monotonicMs() + bounds.graceMs;
   let busyMs = clock.monotonicMs();

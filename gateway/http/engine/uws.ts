@@ -47,6 +47,7 @@ export function uwsEngine(
   const bodies = new Bodies(clock);
   let inFlight = 0;
   let connections = 0;
+  let arrivals = 0;
   let keepAliveRefused = false;
   let listening: ListenSocket | undefined;
   const handshakes = binary.readsFreedMemory ? new LentCork() : ownCork;
@@ -78,6 +79,7 @@ export function uwsEngine(
     // be a crash.
     const endsByItself = context !== undefined && request.getHeader('connection').length === 'close'.length;
     inFlight++;
+    arrivals++;
     const exchange = new UwsExchange(
       response,
       {
@@ -105,6 +107,7 @@ export function uwsEngine(
   app.any('/*', (response, request) => accept(response, request)).ws('/*', { ...socketCallbacks, upgrade: accept });
   app.filter((response, change) => {
     connections += change;
+    if (change > 0) arrivals++;
     // A connection that has ended has no address any more, so connections can't be counted by
     // client and the bound is on all of them; requests are counted by client.
     if (change < 0 || connections - handshakes.connections() <= connectionsMax) return;
@@ -113,6 +116,7 @@ export function uwsEngine(
   return {
     name: 'uws',
     inFlight: () => inFlight,
+    arrivals: () => arrivals,
     listen: async (host, port) => {
       listening = await listenOn(app, host, port);
       bodies.start();

@@ -146,8 +146,8 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     const invokedMs = performance.now();
     const send = async (): Promise<{ heard: Heard; gateway: Gateway }> => {
       const home = world.gateways[worker.home % world.gateways.length]!;
-      const isStarting = world.processes.get(home.place)?.isStarting?.() === true;
-      const isAway = isStarting || performance.now() < worker.awayUntilMs;
+      const isReady = world.processes.get(home.place)?.isReady?.() ?? true;
+      const isAway = !isReady || performance.now() < worker.awayUntilMs;
       const gateway = world.gateways[(worker.home + Number(isAway)) % world.gateways.length]!;
       const heard = await http.send({ baseUrl: gateway.baseUrl, token, ...call });
       return { heard, gateway };

@@ -16,10 +16,10 @@ export interface Controlled {
   pause(): void;
   resume(): void;
   /**
-   * Between its launch and its readiness, when a load balancer sends it nothing. Absent: it serves
-   * no clients.
+   * Whether a load balancer sends it requests: not from its SIGTERM on, when `/readyz` says so, and
+   * not until it is ready again. Absent: it serves no clients.
    */
-  isStarting?(): boolean;
+  isReady?(): boolean;
 }
 
 /** Between the end of a program and its next start. */
@@ -28,13 +28,13 @@ const restartPauseMs = 500;
 const startsMax = 3;
 
 export async function supervise(scope: Scope, program: Program, ended: (exit: Exit) => void): Promise<Controlled> {
-  let isStarting = false;
+  let isReady = false;
   const launch = async (): Promise<Server> => {
     for (let restarts = 0; ; restarts++) {
-      isStarting = true;
+      isReady = false;
       try {
         const started = await startProgram(program, process.env);
-        isStarting = false;
+        isReady = true;
         return started;
       } catch (error) {
         if (restarts === startsMax) throw error;
@@ -68,7 +68,11 @@ export async function supervise(scope: Scope, program: Program, ended: (exit: Ex
   return {
     server: () => server,
     kill9: () => end(() => server.kill9()),
-    stop: () => end(() => server.stop()),
+    stop: () =>
+      end(() => {
+        isReady = false;
+        return server.stop();
+      }),
     start: async () => {
       // Clears what a killed one left in the ledger.
       await server.stop();
@@ -78,6 +82,6 @@ export async function supervise(scope: Scope, program: Program, ended: (exit: Ex
     },
     pause: () => server.pause(),
     resume: () => server.resume(),
-    isStarting: () => isStarting,
+    isReady: () => isReady,
   };
 }

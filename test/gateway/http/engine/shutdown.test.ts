@@ -5,12 +5,17 @@ import { limits } from '../../../../schemas/limits.ts';
 
 const quietMs = limits.shutdownQuietMs;
 
-/** Drains an engine that is busy at these looks; each look at the clock takes half a quiet time. */
-async function drained(busyLooks: number, graceMs: number): Promise<string[]> {
+/**
+ * Drains an engine that is busy at these looks; each look at the clock takes half a quiet time. The
+ * first so many reads of its count find another arrival.
+ */
+async function drained(busyLooks: number, graceMs: number, arrivals = 0): Promise<string[]> {
   const steps: string[] = [];
   const step = (name: string) => () => void steps.push(name);
+  let arrived = 0;
   const engine: HttpEngine = {
     name: 'node',
+    arrivals: () => (arrived < arrivals ? (steps.push('arrival'), ++arrived) : arrived),
     inFlight: () => (steps.push('look'), busyLooks-- > 0 ? 1 : 0),
     listen: () => Promise.reject(new Error('not expected')),
     refuseKeepAlive: step('no keep-alive'),
@@ -32,4 +37,11 @@ t.test('replies end their connections before new ones are refused, and quiet end
 t.test('the grace ends the wait for a request that does not end', async (t) => {
   const looks = (await drained(Infinity, 2 * quietMs)).filter((step) => step === 'look');
   t.equal(looks.length, 3, 'and no look after it');
+});
+
+t.test('the listening socket is closed after a turn of the event loop in which nothing arrives', async (t) => {
+  const steps = await drained(0, quietMs, 4);
+  t.same(steps.slice(0, 6), ['no keep-alive', ...Array<string>(4).fill('arrival'), 'no connections']);
+  const endless = await drained(0, quietMs, Infinity);
+  t.ok(endless.includes('no connections'), 'and closed at last if they do not end');
 });
