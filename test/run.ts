@@ -33,7 +33,8 @@ Without any: the kinds fast and contract, and a few whole journeys.
   --all            the files of all kinds
   --changed        also files, except nightly ones, that import what differs from the last commit
   --since REF      the same, with what differs from REF
-  --turn           of the kinds that take turns, only the files whose turn comes with this commit
+  --turn N         only one of N parts of the files that take turns: each commit has another part,
+                   and N commits in a row have them all
   --durations      note how long the files took, in test/durations.json, for the order of later runs`;
 
 const cores = availableParallelism();
@@ -50,7 +51,8 @@ interface Options {
   readonly kinds: readonly Kind[] | undefined;
   readonly names: readonly string[];
   readonly since: string | undefined;
-  readonly takesTurns: boolean;
+  /** Of the files that take turns, one of so many parts. */
+  readonly turns: number;
   readonly keepsDurations: boolean;
 }
 
@@ -63,7 +65,7 @@ function readOptions(args: readonly string[]): Options | undefined {
       all: { type: 'boolean', default: false },
       changed: { type: 'boolean', default: false },
       since: { type: 'string' },
-      turn: { type: 'boolean', default: false },
+      turn: { type: 'string', default: '1' },
       durations: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -72,11 +74,13 @@ function readOptions(args: readonly string[]): Options | undefined {
   const named = values.kind.flatMap((text) => text.split(',')).filter((text) => text !== '');
   const unknown = named.filter((name) => !(kinds as readonly string[]).includes(name));
   if (unknown.length > 0) throw new Error(`no such kind: ${unknown.join(', ')}\n${usage}`);
+  const turns = Number(values.turn);
+  if (!Number.isInteger(turns) || turns < 1) throw new Error(`--turn ${values.turn}: give a number of parts\n${usage}`);
   return {
     kinds: values.all ? kinds : named.length === 0 ? undefined : (named as Kind[]),
     names: positionals.map((name) => name.replace(/^(\.\/)?(dist\/)?/, '').replace(/\.ts$/, '.js')),
     since: values.since ?? (values.changed ? 'HEAD' : undefined),
-    takesTurns: values.turn,
+    turns,
     keepsDurations: values.durations,
   };
 }
@@ -197,7 +201,7 @@ async function main(args: readonly string[]): Promise<number> {
   const graph = await readGraph();
   const changed = options.since === undefined ? [] : await changedFiles(options.since);
   const chosen = select(testFiles(), { ...options, changed }, graph);
-  const files = options.takesTurns ? whoseTurnItIs(chosen) : chosen;
+  const files = whoseTurnItIs(chosen, options.turns);
   if (files.length === 0) throw new Error(`no test file matches ${args.join(' ')}`);
   await bundlePrograms();
   await reapAbandoned();

@@ -15,8 +15,8 @@ import { run } from '../../dev/process/run.ts';
 import { toolHere } from '../../dev/fetch/tools.ts';
 import { faultKinds } from './faults/schedule.ts';
 import { killMutants } from '../mutants/kill.ts';
-import { mutants, quarter } from '../mutants/mutants.ts';
-import { partOfCommit } from '../support/runner/choice/rotation.ts';
+import { mutantsOfTurn } from '../mutants/mutants.ts';
+import { partOfTurn } from '../support/runner/choice/rotation.ts';
 import { table } from './report.ts';
 import { runTrial, type Trial } from './trial.ts';
 
@@ -31,13 +31,13 @@ const usage = `usage: npm run test:faults -- [options]
   --loopback        without network namespaces, and without network faults
   --keep            keep the folder of each seed: its logs and its history
   --markdown        the closing table as Markdown
-  --mutants all     then run the mutants: all, a quarter (others for the next commit) or none;
-                    default: a quarter in a run without other options, else none`;
+  --mutants 4       then run the mutants, of so many parts the one whose turn it is: 1 is all, 0 none;
+                    default: 4 in a run without other options, else none`;
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
-    seeds: { type: 'string', default: String(1 + partOfCommit(20)) },
+    seeds: { type: 'string', default: String(1 + partOfTurn(20)) },
     minutes: { type: 'string' },
     faults: { type: 'string', default: '8' },
     only: { type: 'string', default: '' },
@@ -46,7 +46,7 @@ const { values } = parseArgs({
     loopback: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
-    mutants: { type: 'string', default: process.argv.length === 2 ? 'quarter' : 'none' },
+    mutants: { type: 'string', default: process.argv.length === 2 ? '4' : '0' },
     /** This program runs itself with it in the new namespace. */
     inside: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -148,8 +148,8 @@ async function main(): Promise<number> {
     say(usage);
     return 0;
   }
-  if (!['all', 'quarter', 'none'].includes(values.mutants)) {
-    say(`--mutants ${values.mutants}: give all, quarter or none`);
+  if (!/^[0-9]$/.test(values.mutants)) {
+    say(`--mutants ${values.mutants}: give a number of parts, such as 4, or 0 for none`);
     return 2;
   }
   if (values.inside) {
@@ -161,9 +161,10 @@ async function main(): Promise<number> {
   const missing = await namespacesMissing();
   if (missing !== undefined) say(`On loopback, without network faults: ${missing}.`);
   const code = missing === undefined ? await runInside() : await runAll(false);
-  if (values.mutants === 'none') return code;
+  const mutantTurns = Number(values.mutants);
+  if (mutantTurns === 0) return code;
   say('');
-  const { killed, all } = await killMutants(values.mutants === 'all' ? mutants : quarter(mutants));
+  const { killed, all } = await killMutants(mutantsOfTurn(mutantTurns));
   return killed === all ? code : 1;
 }
 

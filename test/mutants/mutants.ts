@@ -10,7 +10,7 @@ import { a5 } from './guards/a5.ts';
 import { a6 } from './guards/a6.ts';
 import { a7 } from './guards/a7.ts';
 import { security } from './guards/security.ts';
-import { partOfCommit } from '../support/runner/choice/rotation.ts';
+import { partOfTurn } from '../support/runner/choice/rotation.ts';
 import type { Guard, Invariant, Mutant } from './mutant.ts';
 
 const guards: Record<Invariant, readonly Guard[]> = {
@@ -28,10 +28,10 @@ export const mutants: readonly Mutant[] = (Object.entries(guards) as [Invariant,
   ([breaks, each]) => each.map((guard) => ({ ...guard, breaks, name: `${breaks}: ${guard.name}` })),
 );
 
-/** A quarter of them: four commits in a row have all. */
-export function quarter(all: readonly Mutant[]): Mutant[] {
-  const part = partOfCommit(4);
-  return all.filter((_, index) => index % 4 === part);
+/** The mutants whose turn it is; so many `turns` one after another have all. */
+export function mutantsOfTurn(turns: number): Mutant[] {
+  const turn = partOfTurn(turns);
+  return mutants.filter((_, index) => index % turns === turn);
 }
 
 /** The table of docs/faults.md. */

@@ -4,7 +4,7 @@
  * `SEEDS=1-1000` runs a thousand.
  */
 import t from 'tap';
-import { partOfCommit } from '../support/runner/choice/rotation.ts';
+import { partOfTurn } from '../support/runner/choice/rotation.ts';
 import { simulateAll } from './lane.ts';
 import type { Run } from './simulation.ts';
 
@@ -16,7 +16,7 @@ const seedsOf = (text: string): number[] =>
       : Array.from({ length: last - first + 1 }, (_, index) => first + index);
   });
 
-const hundred = partOfCommit(10) * 100;
+const hundred = partOfTurn(10) * 100;
 const seeds = seedsOf(process.env['SEEDS'] ?? `${hundred + 1}-${hundred + 100}`);
 
 t.test(`${seeds.length} runs under pauses, crashes, lost and late messages`, { timeout: 1_700_000 }, async (t) => {

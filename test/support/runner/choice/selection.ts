@@ -6,7 +6,7 @@ import { repositoryRoot } from '../../../../dev/paths.ts';
 import { run } from '../../../../dev/process/run.ts';
 import { journeys, kindOf, nameOf, simulation, takingTurns, type Kind } from '../../../kinds.ts';
 import { compiledOf, type Graph } from './graph.ts';
-import { partOfCommit } from './rotation.ts';
+import { partOfTurn } from './rotation.ts';
 
 const gitDeadlineMs = 10_000;
 
@@ -37,11 +37,16 @@ export function select(all: readonly string[], { kinds, names, changed }: Wish, 
   return all.filter((path) => isNamed(path) && (isOfKind(path) || reachesChange(path)));
 }
 
-/** How many commits one after the other run each file that takes turns once. */
-export const turns = 6;
-
-/** Without those of the files whose turn comes with another commit. Each turn takes as long. */
-export function whoseTurnItIs(files: readonly string[], turn = partOfCommit(turns), durations = readDurations()) {
+/**
+ * Of the files that take turns, only those whose turn it is; so many `turns` one after another have
+ * them all, and each takes as long.
+ */
+export function whoseTurnItIs(
+  files: readonly string[],
+  turns: number,
+  turn = partOfTurn(turns),
+  durations = readDurations(),
+): string[] {
   const isAlwaysRun = (path: string): boolean => {
     const name = nameOf(path);
     return !takingTurns.includes(kindOf(path)) || journeys.includes(name) || name === simulation;
