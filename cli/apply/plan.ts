@@ -122,7 +122,7 @@ export function planOf(wanted: Wanted, found: Found): Plan {
 function* faultsOf(wanted: Wanted, found: Found): Generator<Remark> {
   const there = [...found.secrets.keys()].filter((name) => !wanted.removed.secrets.includes(name));
   const secrets = new Set([...wanted.secrets.map(({ name }) => name), ...there]);
-  for (const { name, document, host, remark } of wanted.containers) {
+  for (const { name, document, remark } of wanted.containers) {
     const { secrets: uses, project } = document;
     const unknown = `is not a secret of this file, and you have none with that name`;
     for (const [key, secret] of Object.entries(uses.env))
@@ -134,9 +134,6 @@ function* faultsOf(wanted: Wanted, found: Found): Generator<Remark> {
     const other = projectOf(one.document);
     if (other !== null && other !== project)
       yield remark(`"${name}" belongs to ${other}, not to ${project ?? 'this file, which has no name'}: ${otherName}`);
-    const { host_key } = one.document;
-    if (host !== undefined && host_key !== host)
-      yield remark(`runs on ${host_key ?? 'no host yet'}, and can't be moved: remove it first`, 'host_key');
   }
   for (const { name, fields, remark } of wanted.peers) {
     const network = found.peers.get(name)?.network;
@@ -176,21 +173,26 @@ function sourceOf(field: string, { source }: WantedSecret): Difference[] {
 
 function containerStep(wanted: WantedContainer, found: FoundContainer | undefined): ContainerCreate | ContainerChange {
   const { name, document, host } = wanted;
+  const place = host === undefined ? {} : { host_key: host };
   if (found === undefined || found.status.status === 'removing') {
     const differences = differencesOf(blank, fieldsOf(document)).map((one) => ({ ...one, from: null }));
-    const body = { ...document, ...(host === undefined ? {} : { host_key: host }) };
+    const body = { ...document, ...place };
     return { kind: 'container', action: 'create', name, wanted, body, differences, after: found?.id };
   }
   const { status } = found;
   // What this release does not know of a document stays.
-  const { host_key: _, desired, ...before } = found.document;
-  const differences = differencesOf(fieldsOf(before), fieldsOf(document));
+  const { host_key, desired, ...before } = found.document;
+  const isMoved = host !== undefined && host !== host_key;
+  const differences = [
+    ...differencesOf(fieldsOf(before), fieldsOf(document)),
+    ...(isMoved ? [{ field: 'host_key', from: host_key ?? null, to: host }] : []),
+  ];
   const isOver = status.reason === 'completed' && differences.length === 0;
   const isStarted = !isOver && (desired === 'stopped' || status.status === 'failed');
   const isUp = status.status === 'running' && status.reason !== 'unhealthy';
   const isSettled = (isUp || isCompleted(status)) && !isUnderWay(status);
   const isDeclared = isStarted && desired === 'stopped';
-  const body = { ...before, ...document, ...(isDeclared ? { desired: 'running' as const } : {}) };
+  const body = { ...before, ...document, ...place, ...(isDeclared ? { desired: 'running' as const } : {}) };
   return {
     kind: 'container',
     action: differences.length > 0 ? 'update' : isStarted ? 'start' : isSettled ? 'keep' : 'wait',

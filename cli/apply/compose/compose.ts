@@ -118,7 +118,7 @@ function serviceOf(
     return undefined;
   }
   reader.others(path, service, keysOf.service);
-  refuseNetworks(reader, path, service);
+  const aliases = aliasesOf(reader, path, service);
   const { cpus, memory } = limitsOf(reader, path, service);
   const { policy, isJob } = policyOf(reader, path, service);
   const container = withoutAbsent({
@@ -127,6 +127,7 @@ function serviceOf(
     ports: portList(reader, [...path, 'ports'], service['ports']),
     cpu_limit: cpus,
     mem_limit: memory,
+    aliases,
     labels: labelsOf(reader, [...path, 'labels'], service['labels']),
     process: processOf(reader, path, service, memory ?? containerDefaults.mem_limit),
     policy: withoutAbsent({
@@ -139,14 +140,25 @@ function serviceOf(
   return { container, isJob };
 }
 
-/** All containers are on one network, which no file can choose. */
-function refuseNetworks(reader: Reader, path: Path, service: Values): void {
-  const networks = service['networks'];
-  const names = Array.isArray(networks) ? networks.map(String) : Object.keys(mapOf(networks) ?? {});
-  const others = names.filter((name) => name !== 'default');
-  reader.lacks([...path, 'networks'], others);
+/** All containers are on one network, which no file can choose, so they have the names of each. */
+function aliasesOf(reader: Reader, path: Path, service: Values): readonly string[] | undefined {
+  const at = [...path, 'networks'];
+  const given = service['networks'];
+  const networks = Array.isArray(given) ? undefined : (reader.take(at, given, mapOf, 'a map or a list') ?? {});
+  const names = Array.isArray(given) ? given.map(String) : Object.keys(networks ?? {});
+  reader.lacks(
+    at,
+    names.filter((name) => name !== 'default'),
+  );
+  const aliases = Object.entries(networks ?? {}).flatMap(([name, value]) => {
+    const here = [...at, name];
+    const network = reader.take(here, value, mapOf, 'a map') ?? {};
+    reader.others(here, network, keysOf.network);
+    return reader.take([...here, 'aliases'], network['aliases'], listOf, 'a list')?.map(String) ?? [];
+  });
   const mode = service['network_mode'];
   reader.lacks([...path, 'network_mode'], ['bridge', 'default'].includes(String(mode)) ? null : mode);
+  return aliases.length === 0 ? undefined : [...new Set(aliases)];
 }
 
 /** Those that a container can't have are left out, because many are for other programs. */
@@ -219,6 +231,7 @@ function limitsOf(reader: Reader, path: Path, service: Values) {
 /** Where a Compose file has what a container has under another name. */
 const fields: { readonly [F in EntryName]?: Path } = {
   env: ['environment'],
+  aliases: ['networks'],
   cpu_limit: ['deploy', 'resources', 'limits', 'cpus'],
   mem_limit: ['deploy', 'resources', 'limits', 'memory'],
 };

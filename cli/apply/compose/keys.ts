@@ -43,6 +43,7 @@ export const keysOf = {
     harmless: ['start_interval'],
   },
   dependsOn: { read: ['condition', 'required'], harmless: ['restart'] },
+  network: { read: ['aliases'], harmless: ['priority', 'gw_priority'] },
   port: { read: ['target', 'published', 'protocol', 'host_ip'], harmless: ['mode', 'name', 'app_protocol'] },
   envFile: { read: ['path', 'required', 'format'], harmless: [] },
   secretUse: { read: ['source', 'target', 'uid', 'gid', 'mode'], harmless: [] },

@@ -183,7 +183,7 @@ t.test('what would fail on the way is said before', (t) => {
   const wanted = wantedIn({
     name: 'shop',
     containers: {
-      web: { image: 'web', host_key: 'h2', secrets: { env: { A: 'none' }, files: { '/a': { secret: 'gone' } } } },
+      web: { image: 'web', secrets: { env: { A: 'none' }, files: { '/a': { secret: 'gone' } } } },
     },
     peers: { phone: { network: 'office' } },
     removed: { secrets: ['gone'] },
@@ -201,10 +201,21 @@ t.test('what would fail on the way is said before', (t) => {
       /^containers\.web\.secrets\.env\.A: "none" is not a secret of this file/,
       /^containers\.web\.secrets\.files\.\/a: "gone" is not a secret/,
       /^containers\.web: "web" belongs to other, not to shop: choose another name for it, or for the project \(-p\)$/,
-      /^containers\.web\.host_key: runs on h1, and can't be moved: remove it first/,
       /^peers\.phone\.network: is in the network home, and can't be moved/,
     ],
   );
+  t.end();
+});
+
+t.test('a host that the file names is where the container moves to, in the same write', (t) => {
+  const file = (web: object) => wantedIn({ name: 'shop', containers: { web: { image: 'web', ...web } } });
+  const found = (web: object): Found => ({ ...empty, containers: new Map([['web', foundAs(file(web), 'web')]]) });
+  const { steps, faults } = planOf(file({ host_key: 'h2', env: { A: '1' } }), found({}));
+  t.same(faults, []);
+  t.match(steps, [{ action: 'update', body: { host_key: 'h2', env: { A: '1' } } }]);
+  t.match(planText({ steps }), /~ container web\n {4}env\.A: 1\n {4}host_key: h1 → h2\n/);
+  t.match(planOf(file({ host_key: 'h1' }), found({})).steps, [{ action: 'keep' }], 'it is there');
+  t.match(planOf(file({}), found({})).steps, [{ action: 'keep' }], 'the file leaves the host to the server');
   t.end();
 });
 

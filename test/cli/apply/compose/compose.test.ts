@@ -82,6 +82,22 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
   t.end();
 });
 
+t.test('aliases of a service in any of its networks are further names of the container', (t) => {
+  const aliasesIn = (body: string, ignore: readonly string[] = []) => {
+    const { wanted, faults } = read(t, service(body), {}, {}, { project: 'shop', ignore });
+    return { faults, aliases: wanted?.containers[0]?.document.aliases };
+  };
+  const both = 'networks: {default: {aliases: [db, database]}, back: {aliases: [db, pg]}}';
+  t.match(aliasesIn(both).faults, [/^compose\.yml:2:21: services\.web\.networks: is not supported/]);
+  t.same(aliasesIn(both, ['networks']), { faults: [], aliases: ['db', 'database', 'pg'] });
+  t.same(aliasesIn('networks: {default: {priority: 1}}'), { faults: [], aliases: [] });
+  t.same(aliasesIn('networks: {default: null}'), { faults: [], aliases: [] });
+  t.match(aliasesIn('networks: {default: {aliases: db}}').faults, [/networks\.default\.aliases: must be a list/]);
+  t.match(aliasesIn('networks: {default: {aliases: [-db]}}').faults, [/services\.web\.networks/], 'no name of a host');
+  t.match(aliasesIn('networks: {default: {ipv4_address: 10.0.0.2}}').faults, [/ipv4_address: is not supported/]);
+  t.end();
+});
+
 t.test('what a service runs is read as Compose reads it', (t) => {
   const rows: readonly (readonly [body: string, process: object])[] = [
     ['command: bundle exec thin -p 3000', { command: ['bundle', 'exec', 'thin', '-p', '3000'] }],
