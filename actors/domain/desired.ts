@@ -9,7 +9,7 @@ import type { DesiredContainer, DesiredVersion } from '../../schemas/wire/host.t
 import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
 import { isDefaultPolicy } from '../../schemas/api/policy.ts';
 import { usesIn } from '../../schemas/api/secret.ts';
-import { leavingOf, preparationOf } from './container/moves.ts';
+import { leavingOf, preparationOf } from './container/moving.ts';
 import { versionOf } from './container/updates.ts';
 import { limitsOf } from './tenant/state.ts';
 

@@ -16,7 +16,7 @@ import {
   type RecordFormat,
 } from '../runtime/domain.ts';
 import { bodyAgain } from './container/decide.ts';
-import { otherHostsOf } from './container/moves.ts';
+import { otherHostsOf } from './container/moving.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { linesOf } from './audit/lines.ts';
 import { isWellFormed } from './record-shapes.ts';

@@ -19,7 +19,7 @@ import {
 } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { RecentChanges } from './recent-changes.ts';
-import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
+import { movesFrom, otherHostsOf, preparationOf } from './container/moving.ts';
 import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';

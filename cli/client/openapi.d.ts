@@ -1823,6 +1823,18 @@ export interface components {
          */
         left_at: string;
       };
+      /** @description Move to another host: under way, or the last one that was asked for and failed. */
+      move?: {
+        host_key: string;
+        /**
+         * @description The host gets it ready while it runs on; its former host stops it; the host that its tenant asked for could not take it.
+         * @enum {string}
+         */
+        phase: 'preparing' | 'stopping' | 'failed';
+        reason: components['schemas']['Reason'] | null;
+        /** @description Of the write that asked for it. */
+        generation?: number;
+      };
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];
       labels?: components['schemas']['Labels'];
@@ -1862,6 +1874,18 @@ export interface components {
          * @description RFC 3339, UTC, milliseconds.
          */
         left_at: string;
+      };
+      /** @description Move to another host: under way, or the last one that was asked for and failed. */
+      move?: {
+        host_key: string;
+        /**
+         * @description The host gets it ready while it runs on; its former host stops it; the host that its tenant asked for could not take it.
+         * @enum {string}
+         */
+        phase: 'preparing' | 'stopping' | 'failed';
+        reason: components['schemas']['Reason'] | null;
+        /** @description Of the write that asked for it. */
+        generation?: number;
       };
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];

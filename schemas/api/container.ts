@@ -216,6 +216,20 @@ export const LeftVolumes = Type.Object(
 );
 export type LeftVolumes = Static<typeof LeftVolumes>;
 
+export const MoveView = Type.Object(
+  {
+    host_key: HostKey,
+    phase: Type.Enum(['preparing', 'stopping', 'failed'], {
+      description:
+        'The host gets it ready while it runs on; its former host stops it; the host that its tenant asked for could not take it.',
+    }),
+    reason: nullable(Reason),
+    generation: Type.Optional(Type.Integer({ description: 'Of the write that asked for it.' })),
+  },
+  { description: 'Move to another host: under way, or the last one that was asked for and failed.' },
+);
+export type MoveView = Static<typeof MoveView>;
+
 /** `GET /:id/status` */
 export const ContainerStatusView = Type.Object(
   {
@@ -251,6 +265,7 @@ export const ContainerStatusView = Type.Object(
       }),
     ),
     left: Type.Optional(LeftVolumes),
+    move: Type.Optional(MoveView),
     pull: Type.Optional(PullProgress),
     update: Type.Optional(UpdateView),
     ...optionalOf(metadataNames),
@@ -520,6 +535,8 @@ export interface Preparation {
   readonly atMs: number;
   /** Its tenant has asked for this host. Absent: the platform chose it. */
   readonly chosenBy?: 'tenant';
+  /** With that: the generation of the container then. */
+  readonly generation?: number;
   /** The copy is there, but the container could not move at once. */
   readonly isReady?: true;
   /** Present: it was given up, for this reason; null: the container stays where it is. */

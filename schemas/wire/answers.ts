@@ -46,6 +46,7 @@ export const StatusSeen = Type.Object({
     'restart_policy',
   ).properties,
   reason: nullable(Type.String()),
+  move: Type.Optional(Type.Object({ phase: Type.String(), generation: Type.Optional(Type.Integer()) })),
   update: Type.Optional(
     Type.Object({
       phase: Type.String(),

@@ -29,7 +29,8 @@ import {
   type Turn,
   type TurnContext,
 } from '../turn.ts';
-import { moveUpdate, preparationOf } from './moves.ts';
+import { moveUpdate } from './moves.ts';
+import { preparationOf } from './moving.ts';
 import {
   causedBy,
   leaveTombstone,

@@ -8,7 +8,7 @@
  *
  * Pure.
  */
-import type { ContainerRecord, Leaving, Observation, Preparation, Reason } from '../../../schemas/api/container.ts';
+import type { ContainerRecord, Observation, Preparation, Reason } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { ReportItem } from '../../../schemas/wire/host.ts';
@@ -25,38 +25,11 @@ import {
   type Turn,
   type TurnContext,
 } from '../turn.ts';
+import { leavingOf, otherHostsOf, preparationOf } from './moving.ts';
 import { isRunningOnce } from './runs.ts';
 import { changed, eventOf, findHost, nextSince, placeOn, rejectionsWith, unplace } from './transitions.ts';
 import { isUpdating, rolledBack } from './updates.ts';
 import { backFrom } from './versions.ts';
-
-/** The copy that another host gets ready; undefined: there is none, or it was given up. */
-export function preparationOf({ preparing, placement, desired }: ContainerRecord): Preparation | undefined {
-  if (preparing === undefined || preparing.givenUp !== undefined) return undefined;
-  if (placement.phase !== 'placed' || desired !== 'running') return undefined;
-  // A release that knows nothing of preparations has placed it since.
-  return preparing.since > placement.since ? preparing : undefined;
-}
-
-/** The host that it was moved from, and that has not said yet that it has stopped it. */
-export function leavingOf({ leaving, placement }: ContainerRecord): Leaving | undefined {
-  if (leaving === undefined) return undefined;
-  return placement.phase === 'placed' && placement.host === leaving.host ? undefined : leaving;
-}
-
-/** Hosts beside that of the placement whose desired set has the container. */
-export function otherHostsOf(record: ContainerRecord): HostKey[] {
-  const hosts = [preparationOf(record)?.host, leavingOf(record)?.host];
-  return hosts.filter((host) => host !== undefined);
-}
-
-/** The host that a move under way takes it from. */
-export function movesFrom(record: ContainerRecord): HostKey | undefined {
-  const leaving = leavingOf(record);
-  if (leaving !== undefined) return leaving.host;
-  if (preparationOf(record) === undefined || record.placement.phase !== 'placed') return undefined;
-  return record.placement.host;
-}
 
 /** Every host that has the container in its desired set hears of the change. */
 const toldAll = (before: ContainerRecord, changes: Changes): Changes => {
@@ -108,7 +81,7 @@ function prepare(
 ): Changes {
   const preparing: Preparation = {
     ...{ host, region, since: nextSince(record), atMs: context.nowMs },
-    ...(chosenBy === undefined ? {} : { chosenBy }),
+    ...(chosenBy === undefined ? {} : { chosenBy, generation: record.generation }),
   };
   // Its copy there is this host's to judge, as every copy is (strangers.ts).
   const history = [...record.history.filter((key) => key !== host), host].slice(-limits.placementHistory);
@@ -131,13 +104,6 @@ export function moveUpdate(
   const changes = isUpdating(record) ? prepare(record, host, context) : leave(record, host, context);
   const [moved] = changes.records;
   return moved?.kind === 'container' ? { record: moved, changes } : undefined;
-}
-
-/** The host that its tenant last asked for, or where it is. */
-export function declaredHostOf(record: ContainerRecord): HostKey | undefined {
-  const preparing = preparationOf(record);
-  if (preparing?.chosenBy === 'tenant') return preparing.host;
-  return record.placement.phase === 'placed' ? record.placement.host : undefined;
 }
 
 /** Why it can't move to this host, which its tenant may use; undefined: it can. */

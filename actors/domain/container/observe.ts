@@ -15,10 +15,9 @@ import {
   leave,
   leaveDrained,
   leaveStopped,
-  leavingOf,
-  preparationOf,
   whileLeaving,
 } from './moves.ts';
+import { leavingOf, preparationOf } from './moving.ts';
 import {
   changed,
   eventOf,

@@ -48,7 +48,8 @@ import {
   unknownHost,
 } from './decide.ts';
 import { changesOf, withMetadata } from './metadata.ts';
-import { declaredHostOf, moveTo, refusalToMove } from './moves.ts';
+import { moveTo, refusalToMove } from './moves.ts';
+import { declaredHostOf } from './moving.ts';
 import { policyUnder } from './policy.ts';
 import { changed, eventOf, want, withNext } from './transitions.ts';
 import { isSameVersion, versionOf } from './updates.ts';

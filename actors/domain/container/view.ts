@@ -18,6 +18,7 @@ import { metadataOf, shown, type ContainerSpec, type ShownName } from '../../../
 import { policyOf } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { FleetView, TurnContext } from '../turn.ts';
+import { moveView } from './moving.ts';
 import { upMs } from './runs.ts';
 import { isUpdating, updateShown } from './updates.ts';
 
@@ -85,6 +86,7 @@ export function containerStatusView(
   const { observed, left } = record;
   const { status, reason } = shownStatus(record, context.fleet);
   const up = upMs(record, upSinceMs, context);
+  const move = moveView(record);
   return {
     id: record.id,
     status,
@@ -108,6 +110,7 @@ export function containerStatusView(
     ...(left === undefined
       ? {}
       : { left: { host_key: left.host, volumes: [...left.volumes], left_at: timestamp(left.atMs) } }),
+    ...(move === undefined ? {} : { move }),
     ...(status === 'pulling' && pull !== undefined ? { pull } : {}),
     ...(record.update === undefined
       ? {}

@@ -6,7 +6,7 @@ import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { WaitingByTenant, type Waiting } from '../tenant/turns.ts';
 import type { Alike } from '../turn.ts';
-import { movesFrom } from './moves.ts';
+import { movesFrom } from './moving.ts';
 
 /** All that says where a container may go, and whether it wants to. */
 export function kindOf(record: ContainerRecord): string {

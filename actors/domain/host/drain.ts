@@ -4,7 +4,7 @@ import type { DrainBlock, DrainShare } from '../../../schemas/api/drain.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { leavingOf, movesFrom } from '../container/moves.ts';
+import { leavingOf, movesFrom } from '../container/moving.ts';
 import { isRunningOnce } from '../container/runs.ts';
 import { findHost } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';

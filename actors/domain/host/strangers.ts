@@ -8,7 +8,7 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { Stranger } from '../../../schemas/wire/host.ts';
-import { otherHostsOf } from '../container/moves.ts';
+import { otherHostsOf } from '../container/moving.ts';
 import { lostWith } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';
 

@@ -7,7 +7,7 @@ import { registryName } from '../../../schemas/api/registry.ts';
 import { usesIn } from '../../../schemas/api/secret.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { otherHostsOf } from '../container/moves.ts';
+import { otherHostsOf } from '../container/moving.ts';
 import { previousOf } from '../container/updates.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';

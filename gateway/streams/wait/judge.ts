@@ -100,14 +100,17 @@ function settledAs(
   }: Extract<Goal, { until: 'settled' }>,
   upMs: number,
 ): WaitOutcome | undefined {
-  const { status, desired, reason, update } = view;
+  const { status, desired, reason, update, move } = view;
   if (desired === 'removed') return 'removed';
   if (update?.generation !== undefined && update.generation > of) return 'superseded';
   const phase = update !== undefined && decidesOf(update, of) ? update.phase : undefined;
   if (phase === 'rolled_back' || phase === 'failed') return phase;
+  if (move?.phase === 'failed' && move.generation === of && desired === 'running') return 'failed';
   if (reason === 'completed' && (status === 'stopped' || desired === 'stopped')) return 'done';
   if (desired === 'stopped') return status === 'stopped' ? 'stopped' : isFailure(view, of) ? 'failed' : undefined;
   if (phase === 'preparing' || phase === 'verifying') return undefined;
+  // A move that nobody asked for does not hold up what somebody declares.
+  if (move?.phase === 'preparing' && move.generation !== undefined) return undefined;
   if (isFailure(view, of)) return 'failed';
   // The run before the change is still up. An owner of the release before names no generation.
   if (status !== 'running' || (view.observed_generation ?? of) < of) return undefined;

@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
-import { leavingOf, otherHostsOf, preparationOf } from '../../../actors/domain/container/moves.ts';
+import { leavingOf, otherHostsOf, preparationOf } from '../../../actors/domain/container/moving.ts';
 import { desiredOf } from '../../../actors/domain/desired.ts';
 import { observe } from '../../../actors/domain/container/observe.ts';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';

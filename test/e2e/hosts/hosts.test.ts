@@ -8,10 +8,17 @@ import t from 'tap';
 import { labels } from '../../../host-agent/docker/ownership.ts';
 import type { HostDetail } from '../../../schemas/api/drain.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
+import type { LogEntry } from '../../../schemas/api/log.ts';
+import type { Spec } from '../../../schemas/api/spec.ts';
+import type { WaitedStatusView } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey, named } from '../support/hosts.ts';
+import { imageRunning } from '../support/images.ts';
 import { startRig } from '../support/rig.ts';
+
+/** Says when it begins, and when it is told to end. */
+const counting = 'trap "echo ended; exit 0" TERM; echo begun; while :; do sleep 0.2; done';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';
@@ -76,6 +83,41 @@ t.test('a host is drained, then removed', async (t) => {
   t.match(lost.body.data, { status: 'lost', reason: 'host_removed' });
   t.equal((await acme.remove(pinned)).status, 202);
   t.equal((await acme.get(pinned)).status, 404, 'the container is gone at once, because no host can run it');
+});
+
+t.test('a container moves to the host that its document names', async (t) => {
+  const rig = await startRig(t);
+  const acme = await rig.client('acme');
+  const operator = await rig.client('ops', 'operator');
+  const [web] = await acme.createRunning([{ name: 'web', ...(await imageRunning(rig, counting)), ...small }]);
+  const path = `/api/v2/containers/${web!.id}/spec`;
+  const moveTo = (host_key: string) => acme.call<{ data: Spec }>('PATCH', path, { host_key });
+  const engineHosts = async () =>
+    (await rig.engine.containers()).map(({ Config }) => String(Config.Labels[labels.host])).sort();
+
+  await rig.addHost('h2');
+  t.equal((await operator.call('PATCH', `${hosts}/h2`, { cordoned: true })).status, 200);
+  t.match(await moveTo('h2'), { status: 409, body: { reason: 'no_host' } }, 'a cordoned host takes nothing');
+  t.match(await acme.get(web!), { body: { data: { host_key: hostKey, status: 'running' } } }, 'and nothing changed');
+  t.equal((await operator.call('PATCH', `${hosts}/h2`, { cordoned: false })).status, 200);
+
+  const moved = await moveTo('h2');
+  t.equal(moved.status, 200, moved.text);
+  const generation = moved.headers.get('longshore-generation') ?? '';
+  const waited = await acme.call<{ data: WaitedStatusView }>(
+    'GET',
+    `/api/v2/compute/${web!.id}/wait?until=settled&generation=${generation}&timeout=120`,
+  );
+  t.match(waited, { status: 200, body: { data: { outcome: 'done', status: 'running' } } });
+  t.equal((await acme.get(web!)).body.data.host_key, 'h2');
+  t.same(await eventually('one copy is left', engineHosts, (keys) => keys.length === 1), ['h2']);
+  const lines = await eventually(
+    'the lines of both hosts',
+    async () => (await acme.call<{ data: LogEntry[] }>('GET', `/api/v2/compute/${web!.id}/logs`)).body.data,
+    (entries) => entries.filter(({ line }) => line === 'begun').length === 2,
+  );
+  t.equal(lines.filter(({ line }) => line === 'ended').length, 1, 'the first has said its last word before the second');
+  t.equal(lines.findIndex(({ line }) => line === 'ended') < lines.findLastIndex(({ line }) => line === 'begun'), true);
 });
 
 t.test('a container with ports goes to a host that has ports left', async (t) => {

@@ -1,6 +1,7 @@
 /** The document of a container, as its owner reads and writes it. */
 import t from 'tap';
 import * as documents from '../../../../actors/domain/container/spec.ts';
+import { moveView } from '../../../../actors/domain/container/moving.ts';
 import { handlePreparation, keepMoving } from '../../../../actors/domain/container/moves.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
 import type { Turn } from '../../../../actors/domain/turn.ts';
@@ -167,6 +168,7 @@ t.test('another host is a move: prepared there while it runs, and of this host f
   const turn = running.put({ host_key: h2 });
   t.match(bodyOf(turn).data, { host_key: h2 });
   t.match(running.record(), { placement: { host: h1 }, preparing: { host: h2, chosenBy: 'tenant' }, generation });
+  t.same(moveView(running.record()), { host_key: h2, phase: 'preparing', generation, reason: null });
   t.same(running.put({ host_key: h2 }).changes.records, [], 'idempotent');
   t.match(running.put({ host_key: h1 }).reply, { code: 'conflict', body: /moving to another host already/ });
   const kept = keepMoving(running.record(), running.state.tenant(acme), undefined, contextOf(two));
@@ -174,6 +176,14 @@ t.test('another host is a move: prepared there while it runs, and of this host f
   const ready = itemOf(running.record(), { observation: observation('stopped'), generation });
   apply(running.state, handlePreparation(running.record(), ready, running.state.tenant(acme), contextOf(two)));
   t.match(running.record(), { placement: { host: h2, chosenBy: 'tenant' }, leaving: { host: h1 } });
+  t.match(moveView(running.record()), { host_key: h2, phase: 'stopping' });
+
+  const failing = world({}, two);
+  failing.put({ host_key: h2 });
+  const failed = itemOf(failing.record(), { observation: observation('failed', { reason: 'image_auth' }), generation });
+  apply(failing.state, handlePreparation(failing.record(), failed, failing.state.tenant(acme), contextOf(two)));
+  t.same(moveView(failing.record()), { host_key: h2, phase: 'failed', generation, reason: 'image_auth' });
+  t.match(bodyOf(failing.plan({})).data, { host_key: h1 }, 'it stays where it is');
 
   const changing = world({}, two);
   changing.put({ host_key: h2, spec: changing.spec({ tag: '2' }) });

@@ -71,6 +71,7 @@ t.test('a declaration is settled by what became of it', (t) => {
   const of = (fields: object) =>
     okData({ ...statusView('i', 'running'), generation: 3, host_key: 'h', observed_generation: 3, ...fields });
   const update = (phase: string, generation = 3) => ({ update: { phase, generation } });
+  const move = (phase: string, generation: number) => ({ move: { phase, generation } });
   const backWith = (last_generation: number) => ({ update: { phase: 'rolled_back', generation: 2, last_generation } });
   const ended = { status: 'stopped', desired: 'stopped', generation: 4, reason: 'completed', exit_code: 0 };
   const crashed = { status: 'failed', desired: 'stopped', generation: 4, reason: 'exited', exit_code: 3 };
@@ -108,6 +109,11 @@ t.test('a declaration is settled by what became of it', (t) => {
     ],
     ['rolled back with a change that came meanwhile', backWith(3), 9000, 'rolled_back'],
     ['rolled back before the change', backWith(2), 9000, 'done'],
+    ['a move that was asked for', move('preparing', 3), 9000, 'wait'],
+    ['a move by the platform', { move: { phase: 'preparing' } }, 9000, 'done'],
+    ['a move that failed', move('failed', 3), 9000, 'failed'],
+    ['a move that failed before the change', move('failed', 2), 9000, 'done'],
+    ['stopped after a move that failed', { ...move('failed', 3), status: 'stopped', desired: 'stopped' }, 0, 'stopped'],
     ['a silent host', { status: 'unknown', reason: 'host_silent' }, 9000, 'wait'],
   ] as const)
     t.equal(stepOf(settled(3), of(fields), undefined, upMs), outcome, name);
