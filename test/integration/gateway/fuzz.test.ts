@@ -110,7 +110,9 @@ for (const engine of usualEngines) {
             ...(sendsBody ? { body: request.body } : {}),
           },
         );
-        const text = await response.text();
+        const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+        if (isStream) await response.body?.cancel();
+        const text = isStream ? '' : await response.text();
         count++;
         const { status } = response;
         const said = `${method} ${path}: ${status} ${text.slice(0, 200)}`;
