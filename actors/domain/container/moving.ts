@@ -1,4 +1,6 @@
-/** Where a container is on its way from one host to another (ADR 32), as its record has it. Pure. */
+/**
+ * Where a container is on its way from one host to another (ADR 32), as its record has it. Pure.
+ */
 import type { ContainerRecord, Leaving, MoveView, Preparation } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 
@@ -37,7 +39,10 @@ export function declaredHostOf(record: ContainerRecord): HostKey | undefined {
   return record.placement.phase === 'placed' ? record.placement.host : undefined;
 }
 
-/** How a move is shown; undefined: there is none under way, and none that its tenant asked for failed. */
+/**
+ * How a move is shown; undefined: there is none under way, and none that its tenant asked for has
+ * failed.
+ */
 export function moveView(record: ContainerRecord): MoveView | undefined {
   const { placement, preparing } = record;
   if (placement.phase !== 'placed') return undefined;

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { repositoryRoot } from '../../../../dev/paths.ts';
 
-/** Number of the part that this run has, below `parts`: the next commit or night has the next one. */
+/** Number of the part that this run has, below `parts`: the next commit or night has another. */
 export function partOfTurn(parts: number): number {
   const given = process.env['LONGSHORE_TEST_TURN'];
   if (given !== undefined) return Number(given) % parts;
