@@ -16,9 +16,9 @@ const acceptTurnsMax = 1_000;
 
 /**
  * When a listening socket is closed, the kernel resets the connections that the process has not
- * accepted. So it is closed right after a turn of the event loop that was too short for one to come:
- * it had no new connection and no request. A client that connects later is refused, and knows that
- * it sent nothing.
+ * accepted. So it is closed right after a turn of the event loop that was too short for one to
+ * come: it had no new connection and no request. A client that connects later is refused, and knows
+ * that it sent nothing.
  */
 async function acceptAllThatWait(engine: HttpEngine): Promise<void> {
   for (let turn = 0; turn < acceptTurnsMax; turn++) {
