@@ -83,24 +83,9 @@ export class PastReader<T> {
   }
 
   async #onward(range: PastRange<T>, floor: number, ceiling: number): Promise<PastFound<T>> {
-    const { subject, wanted } = range;
-    const items: Placed<T>[] = [];
-    let edge: T | undefined;
-    let seq = floor;
-    for (let looked = 0; seq < ceiling && items.length < wanted && looked < this.#kind.pageMessages;) {
-      const { messages, pending } = await this.#reader.page(subject, seq);
-      for (const message of messages) {
-        if (message.sequence >= ceiling) break;
-        const all = this.#placed(message);
-        items.push(...all.filter(range.matches));
-        edge = all.at(-1)?.item ?? edge;
-      }
-      const last = messages.at(-1);
-      if (pending === 0 || last === undefined) return { items, next: undefined, edge };
-      looked += messages.length;
-      seq = last.sequence + 1;
-    }
-    return { items, next: seq < ceiling ? seq : undefined, edge };
+    const bounds = { items: range.wanted, messages: this.#kind.pageMessages };
+    const { items, next, last } = await this.#look(range, floor, ceiling, bounds);
+    return { items, next, edge: last };
   }
 
   async #backward(range: PastRange<T>, floor: number, ceiling: number): Promise<PastFound<T>> {
@@ -119,9 +104,9 @@ export class PastReader<T> {
         continue;
       }
       if (inside > 0) {
-        const found = await this.#window(range, low, high);
-        items = [...items, ...found.items];
-        edge = found.edge ?? edge;
+        const found = await this.#look(range, low, high, { items: Infinity, messages: Infinity });
+        items = [...items, ...found.items.reverse()];
+        edge = found.first ?? edge;
       }
       looked += Math.max(inside, 1);
       above = from;
@@ -131,22 +116,31 @@ export class PastReader<T> {
     return { items, next: high > floor ? high - 1 : undefined, edge };
   }
 
-  async #window(range: PastRange<T>, low: number, high: number): Promise<Pick<PastFound<T>, 'items' | 'edge'>> {
+  /** Looks from one position up to another, within bounds that it outgrows by one page at most. */
+  async #look(
+    { subject, matches }: PastRange<T>,
+    low: number,
+    high: number,
+    bounds: { readonly items: number; readonly messages: number },
+  ): Promise<Pick<PastFound<T>, 'next'> & { readonly items: Placed<T>[]; readonly first?: T; readonly last?: T }> {
     const items: Placed<T>[] = [];
-    let edge: T | undefined;
-    for (let seq = low; seq < high;) {
-      const { messages, pending } = await this.#reader.page(range.subject, seq);
+    let ends: { readonly first?: T; readonly last?: T } = {};
+    let seq = low;
+    for (let looked = 0; seq < high && items.length < bounds.items && looked < bounds.messages;) {
+      const { messages, pending } = await this.#reader.page(subject, seq);
       for (const message of messages) {
         if (message.sequence >= high) break;
-        const all = this.#placed(message);
-        items.push(...all.filter(range.matches));
-        edge ??= all[0]?.item;
+        const all = this.#kind.itemsOf(message).map((item) => ({ item, at: message.sequence }));
+        items.push(...all.filter(matches));
+        const [first, last] = [all[0], all.at(-1)];
+        if (first !== undefined && last !== undefined) ends = { first: first.item, ...ends, last: last.item };
       }
       const last = messages.at(-1);
-      if (pending === 0 || last === undefined) break;
+      if (pending === 0 || last === undefined) return { items, next: undefined, ...ends };
+      looked += messages.length;
       seq = last.sequence + 1;
     }
-    return { items: items.reverse(), edge };
+    return { items, next: seq < high ? seq : undefined, ...ends };
   }
 
   /** The first position that may have an item of the range. */
@@ -193,10 +187,6 @@ export class PastReader<T> {
       else high = middle;
     }
     return { low, high };
-  }
-
-  #placed(message: ReadMessage): readonly Placed<T>[] {
-    return this.#kind.itemsOf(message).map((item) => ({ item, at: message.sequence }));
   }
 }
 
