@@ -23,16 +23,33 @@ export interface GlobalOptions {
   readonly json?: boolean;
 }
 
-export interface Context {
-  readonly api: Api;
-  readonly server: string;
-  readonly token: string;
-  readonly isJson: boolean;
+/** Forms in which a command prints what it found (docs/cli.md, "Output"); `id` is that of `--quiet`. */
+const formats = ['table', 'wide', 'name', 'id', 'json', 'yaml'] as const;
+type Format = (typeof formats)[number];
+
+/** Of commands that have them (list.ts). */
+interface FormatOptions extends GlobalOptions {
+  /** A format, or the file of a command that writes one. */
+  readonly output?: string;
+  readonly quiet?: boolean;
+}
+
+/** Outputs of a command. */
+export interface Display {
   readonly terminal: Terminal;
-  /** The value for programs (`--json`), or the text for people. */
+  readonly format: Format;
+  /** True if a program reads what is shown. */
+  readonly isJson: boolean;
+  /** The value for programs (`--json`, `-o yaml`), or the text for people. */
   show(value: unknown, text: Text): void;
   /** A line for people, beside the output. */
   tell(text: Text): void;
+}
+
+export interface Context extends Display {
+  readonly api: Api;
+  readonly server: string;
+  readonly token: string;
 }
 
 /** @throws Refused if it is not signed in. */
@@ -56,26 +73,43 @@ export function accessOf({ profile, server }: GlobalOptions, env: NodeJS.Process
   return { server: at, token };
 }
 
-export function contextOf(command: Command, terminal: Terminal): Context {
-  const options = command.optsWithGlobals<GlobalOptions>();
-  const { server, token } = accessOf(options, terminal.env);
-  const tell = (text: Text): void => terminal.stderr.write(joined([text, '\n']));
-  const isJson = options.json === true;
+function formatOf({ json, quiet, output }: FormatOptions): Format {
+  if (json === true) return 'json';
+  if (quiet === true) return 'id';
+  return formats.find((one) => one === output) ?? 'table';
+}
+
+/** YAML is loaded only where it is asked for. */
+export async function displayOf(command: Command, terminal: Terminal): Promise<Display> {
+  const format = formatOf(command.optsWithGlobals<FormatOptions>());
+  const toYaml = format === 'yaml' ? (await import('yaml')).stringify : undefined;
+  const textOf = (value: unknown): string =>
+    toYaml?.(value, { aliasDuplicateObjects: false }) ?? `${JSON.stringify(value, null, 2)}\n`;
+  const isJson = format === 'json' || format === 'yaml';
   return {
+    terminal,
+    format,
+    isJson,
+    show: (value, text) => terminal.stdout.write(isJson ? textOf(value) : joined([text, '\n'])),
+    tell: (text) => terminal.stderr.write(joined([text, '\n'])),
+  };
+}
+
+async function contextOf(command: Command, terminal: Terminal): Promise<Context> {
+  const { server, token } = accessOf(command.optsWithGlobals<GlobalOptions>(), terminal.env);
+  const display = await displayOf(command, terminal);
+  return {
+    ...display,
     api: createApi({
       server,
       token,
       signal: terminal.signal,
       onPause: (why, ms) => {
-        if (terminal.stderr.isTTY) tell(`${why}; again in ${Math.ceil(ms / 1000)} s`);
+        if (terminal.stderr.isTTY) display.tell(`${why}; again in ${Math.ceil(ms / 1000)} s`);
       },
     }),
     server,
     token,
-    isJson,
-    terminal,
-    show: (value, text) => terminal.stdout.write(isJson ? `${JSON.stringify(value, null, 2)}\n` : joined([text, '\n'])),
-    tell,
   };
 }
 
@@ -84,5 +118,5 @@ export const action =
   <Args extends readonly unknown[]>(terminal: Terminal, run: (context: Context, ...args: Args) => Promise<void>) =>
   async (...given: unknown[]): Promise<void> => {
     const command = given.at(-1) as Command;
-    await run(contextOf(command, terminal), ...(given.slice(0, -1) as unknown as Args));
+    await run(await contextOf(command, terminal), ...(given.slice(0, -1) as unknown as Args));
   };

@@ -21,10 +21,10 @@ export const groupsWith = (loadClusters: Group['load']): readonly Group[] => [
   group('run update', async () => (await import('./tenant/run.ts')).addRun),
   group('versions rollback', async () => (await import('./tenant/versions.ts')).addVersions),
   group('apply', async () => (await import('./apply/command.ts')).addApply),
-  group(
-    'ps inspect start stop rm wait quota usage',
-    async () => (await import('./tenant/containers.ts')).addContainers,
-  ),
+  group('ps', async () => (await import('./tenant/ps.ts')).addPs),
+  group('inspect describe port', async () => (await import('./tenant/show.ts')).addShow),
+  group('start stop restart rm wait', async () => (await import('./tenant/containers.ts')).addContainers),
+  group('quota usage', async () => (await import('./tenant/usage.ts')).addUsage),
   group('logs events', async () => (await import('./tenant/past.ts')).addPast),
   group('stats', async () => (await import('./tenant/stats.ts')).addStats),
   group('trace', async () => (await import('./history/trace.ts')).addTrace),
@@ -38,6 +38,7 @@ export const groupsWith = (loadClusters: Group['load']): readonly Group[] => [
   group('network', async () => (await import('./operator/networks.ts')).addNetworks),
   group('signing-key', async () => (await import('./operator/signing-keys.ts')).addSigningKeys),
   group('backup restore nats-keys', loadClusters),
+  group('version', async () => (await import('./tenant/version.ts')).addVersion),
   group('doctor', async () => (await import('./doctor/doctor.ts')).addDoctor),
   group('completion __complete', async () => (await import('./completion/command.ts')).addCompletion),
 ];

@@ -7,8 +7,8 @@ import { programOf } from './program.ts';
 import { codeOf, Exit, exitCodes, wordsOf } from './terminal/errors.ts';
 import { Output } from './terminal/output.ts';
 
-/** @returns the exit code */
-async function main(args: readonly string[], terminal: Terminal, groups: readonly Group[]): Promise<number> {
+/** Runs one command. @returns the exit code */
+export async function runLine(args: readonly string[], terminal: Terminal, groups: readonly Group[]): Promise<number> {
   try {
     const program = await programOf(terminal, groups, args);
     await program.parseAsync([...args], { from: 'user' });
@@ -41,5 +41,5 @@ export async function runLongshore(groups: readonly Group[]): Promise<void> {
     signal: interrupt.signal,
     nowMs: () => Date.now(),
   };
-  process.exitCode = await main(process.argv.slice(2), terminal, groups);
+  process.exitCode = await runLine(process.argv.slice(2), terminal, groups);
 }

@@ -27,7 +27,6 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   ...{
     list,
     show,
-    describe: show,
     view: show,
     create,
     new: create,
@@ -41,9 +40,19 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   ...{ ls: ['ps'], container: ['ps'], containers: ['ps'], get: ['ps'], status: ['ps'], machine: ['ps'] },
   ...{ up: ['apply'], compose: ['apply'], deploy: ['apply'], launch: ['apply'], plan: ['apply --dry-run'] },
   ...{ diff: ['apply --dry-run'], rollout: ['update'], attach: ['logs --follow'], tail: ['logs --follow'] },
-  ...{ top: ['stats'], history: ['events'], releases: ['events'], port: ['inspect'], ssh: ['exec'] },
-  ...{ console: ['exec'], sh: ['exec'], 'port-forward': ['forward'], proxy: ['forward'], config: ['profile'] },
-  ...{ context: ['profile'], auth: ['login'], signin: ['login'], version: ['--version'], job: ['run'] },
+  ...{ top: ['stats'], history: ['versions'], releases: ['versions'], undo: ['rollback'], ssh: ['exec'] },
+  ...{
+    console: ['exec'],
+    sh: ['exec'],
+    shell: ['exec'],
+    bash: ['exec'],
+    copy: ['cp'],
+    info: ['whoami'],
+    'port-forward': ['forward'],
+    proxy: ['forward'],
+    config: ['profile'],
+  },
+  ...{ context: ['profile'], auth: ['login'], signin: ['login'], job: ['run'] },
   ...{ secrets: ['secret'], registries: ['registry'], key: ['token'], tokens: ['token'], policies: ['policy'] },
   ...{ peers: ['peer'], wireguard: ['peer'], hosts: ['host ls'], node: ['host'], nodes: ['host ls'] },
   ...{ tenants: ['tenant'], orgs: ['tenant'], networks: ['network'], cordon: ['host cordon'] },
@@ -53,18 +62,35 @@ const commands: Readonly<Record<string, readonly string[]>> = {
 /** Advice for words that no single command stands for. */
 const advice: Readonly<Record<string, string>> = {
   keys: 'API tokens: "longshore token". NATS identities of a cluster: "longshore nats-keys".',
-  restart: 'Run "longshore stop", and then "longshore start".',
-  rollback: 'Run "longshore update" with the earlier image. An update that fails is rolled back by itself.',
-  cp: 'Copy a file through "longshore exec -i", such as: longshore exec -i web -- sh -c "cat > /file" < file',
   drain: 'Operators move the containers of a host with "longshore host drain".',
   rename: 'A container keeps its name. Run another one under the new name.',
-  scale: 'A container has no replicas. Run another one.',
-  build: 'Build and push the image with docker, and then run "longshore run".',
-  push: 'Build and push the image with docker, and then run "longshore run".',
+  scale: 'Longshore has no replicas. Run another container.',
+  autoscale: 'Longshore has no replicas. Run another container.',
+  build: 'Longshore builds no images. Build and push with docker, and then run "longshore run".',
+  push: 'Longshore has no registry. Push with docker, and then run "longshore run".',
+  pull: 'Hosts pull images. "longshore update --pull" takes what a tag names by now.',
+  images: 'Longshore has no list of images. "longshore ps" shows those that run.',
+  image: 'Longshore has no list of images. "longshore ps" shows those that run.',
+  volume: 'Longshore has no volumes. It keeps what the image declares as VOLUME.',
+  volumes: 'Longshore has no volumes. It keeps what the image declares as VOLUME.',
+  pause: 'Longshore has no pause. "longshore stop" ends the container, and "longshore start" starts it.',
+  cron: 'Longshore has no schedules. Run "longshore run --job" from a scheduler.',
+  schedule: 'Longshore has no schedules. Run "longshore run --job" from a scheduler.',
+  service: 'Longshore has no services. A container has a name, and its ports have addresses: "longshore port".',
+  services: 'Longshore has no services. A container has a name, and its ports have addresses: "longshore port".',
+  expose: 'Longshore has no services. "longshore update --port" publishes a port of a container.',
+  namespace: 'Longshore has no namespaces. A tenant has projects: "longshore ps --project".',
+  namespaces: 'Longshore has no namespaces. A tenant has projects: "longshore ps --project".',
   '--since': 'Give the number of newest lines with -n, and follow with -f.',
   '-a': '"longshore ps" lists containers in every status.',
   '-c': 'The command of a container follows --, such as: longshore run IMAGE -- sh -c date',
-  '--replicas': 'A container has no replicas. Run another one.',
+  '--replicas': 'Longshore has no replicas. Run another container.',
+  '--scale': 'Longshore has no replicas. Run another container.',
+  '--network': 'Longshore has no networks of containers.',
+  '--link': 'Longshore has no networks of containers.',
+  '--privileged': 'Longshore has no privileged containers.',
+  '-it': 'Options stand before the container, such as: longshore exec -it web sh',
+  '--mount': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
   '--volume': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
   '-v': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
   '--rm': 'A job keeps its status until it is removed with "longshore rm".',
@@ -73,7 +99,7 @@ const advice: Readonly<Record<string, string>> = {
 /** Options for the words of other tools, as `commands` above. */
 const options: Readonly<Record<string, readonly string[]>> = {
   ...{ '--tail': ['--lines'], '--limit': ['--lines'], '--publish': ['--port'], '--cpus': ['--cpu'] },
-  ...{ '--output': ['--json'], '--format': ['--json'], '-q': ['--json'], '--url': ['--server'] },
+  ...{ '--output': ['--json'], '--format': ['--output', '--json'], '-q': ['--json'], '--url': ['--server'] },
   ...{ '--since': ['--from'], '--until': ['--to'], '--it': ['--tty'], '--filename': ['--file'] },
 };
 
@@ -89,8 +115,8 @@ function nearOf(word: string, known: readonly string[]): string | undefined {
 /** A line to add to an error about an unknown word; empty if nothing is near. */
 export function suggestionFor(word: string, known: readonly string[]): string {
   const words = word.startsWith('-') ? options : commands;
-  const here = (Object.hasOwn(words, word) ? words[word] : undefined)?.find(
-    (candidate) => candidate === '--version' || known.includes(candidate.split(' ')[0] ?? ''),
+  const here = (Object.hasOwn(words, word) ? words[word] : undefined)?.find((candidate) =>
+    known.includes(candidate.split(' ')[0] ?? ''),
   );
   const found = here ?? (Object.hasOwn(advice, word) ? undefined : nearOf(word, known));
   if (found !== undefined) return `(Did you mean ${found}?)\n`;

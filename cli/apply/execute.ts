@@ -6,11 +6,12 @@ import { retry } from '../../lib/time/retry.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, doneOf, orNone, writtenOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
-import { settled, waitFor } from '../client/wait.ts';
+import { settled } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { createFrom, replaceBy, secretsOf, type DocumentBody } from '../tenant/document.ts';
 import { goalOf, type Goal } from '../tenant/done.ts';
 import { watchDone } from '../tenant/progress.ts';
+import { untilGone } from '../tenant/rest.ts';
 import { secretBody } from '../tenant/secrets.ts';
 import { Refused } from '../terminal/errors.ts';
 import type { WantedContainer } from './file/model.ts';
@@ -98,7 +99,7 @@ async function create(work: Work, { wanted, body, after, name }: ContainerCreate
   const { context, isDetached, timeoutS } = work;
   if (after !== undefined) {
     context.tell(`${name}: the one before is being removed`);
-    await untilGone(context, after, name, timeoutS);
+    await untilGone(context, { id: after, name }, timeoutS);
   }
   const { data: container, generation } = await createFrom(context, body);
   if (!isDetached) await watchDone(context, container, { goal: goalIn(work, wanted), generation, seconds: timeoutS });
@@ -178,17 +179,6 @@ async function changePeer({ context: { api } }: Work, { action, id, patch }: Pee
   return 'changed';
 }
 
-async function untilGone({ api, terminal }: Context, id: string, name: string, seconds: number): Promise<void> {
-  try {
-    const view = await waitFor(api, id, 'removed', seconds * 1000);
-    if (view === undefined)
-      throw new Refused(`${name} is not gone after ${seconds} s: "longshore wait ${name} removed"`);
-  } catch (error) {
-    if (terminal.signal.aborted) throw new InterruptedError();
-    if (!(error instanceof ApiError) || error.status !== 404) throw error;
-  }
-}
-
 /** A resource that is gone already is in its desired state. */
 async function remove({ context, timeoutS }: Work, { kind, id, name }: Removal): Promise<Outcome> {
   const { api } = context;
@@ -200,6 +190,6 @@ async function remove({ context, timeoutS }: Work, { kind, id, name }: Removal):
   }[kind];
   await orNone(doneOf(deletion()));
   // Until then it uses its secrets.
-  if (kind === 'container') await untilGone(context, id, name, timeoutS);
+  if (kind === 'container') await untilGone(context, { id, name }, timeoutS);
   return 'changed';
 }

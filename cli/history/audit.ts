@@ -6,7 +6,7 @@ import { itemsOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { pastText, pastTime, wholeNumber } from '../terminal/arguments.ts';
-import { tableOf } from '../terminal/table.ts';
+import { listing, showList } from '../terminal/list.ts';
 
 /** `audit`: lines shown. */
 const cliAuditLines = 10_000;
@@ -25,8 +25,6 @@ interface AuditOptions {
   readonly tenant?: string;
 }
 
-const columns = ['time', 'by', 'address', 'action', 'target', 'outcome', 'request'];
-
 /** A container by its id, a secret by its name; several parts with their names. */
 export function targetText(target: Line['target']): string {
   const parts = Object.entries(target);
@@ -40,15 +38,19 @@ export function outcomeText({ outcome, detail }: Line): string {
   return why === undefined ? outcome : `${outcome}: ${why}`;
 }
 
-function rowOf(line: Line, isOfAll: boolean): string[] {
-  const { ts, by, action: what, target, request_id: request, tenant } = line;
-  const who = by.subject ?? '-';
-  const cells = [ts, who, by.address ?? '-', what, targetText(target) || '-', outcomeText(line), request];
-  return isOfAll ? [tenant ?? '-', ...cells] : cells;
-}
+const columns = {
+  time: ({ ts }: Line) => ts,
+  by: ({ by }: Line) => by.subject ?? '-',
+  address: ({ by }: Line) => by.address ?? '-',
+  action: (line: Line) => line.action,
+  target: ({ target }: Line) => targetText(target) || '-',
+  outcome: outcomeText,
+  request: ({ request_id }: Line) => request_id,
+};
 
-async function audit({ api, show }: Context, { lines, all, tenant, ...filters }: AuditOptions): Promise<void> {
+async function audit(context: Context, { lines, all, tenant, ...filters }: AuditOptions): Promise<void> {
   if (all === true && tenant !== undefined) throw new WrongUsage('--all and --tenant: give one of them');
+  const { api } = context;
   const isOfOperator = all === true || tenant !== undefined;
   const limit = Math.min(lines, limits.auditMax);
   const found = itemsOf<Line>((page) => {
@@ -64,16 +66,17 @@ async function audit({ api, show }: Context, { lines, all, tenant, ...filters }:
     newest.push(line);
     if (newest.length === lines) break;
   }
-  const oldestFirst = newest.toReversed();
-  const rows = oldestFirst.map((line) => rowOf(line, all === true));
-  show(oldestFirst, tableOf(all === true ? ['tenant', ...columns] : columns, rows, 'There are no such lines.'));
+  showList(context, {
+    items: newest.toReversed(),
+    columns: all === true ? { tenant: (line: Line) => line.tenant ?? '-', ...columns } : columns,
+    nameOf: ({ request_id }) => request_id,
+    empty: 'There are no such lines.',
+  });
 }
 
 export function addAudit(program: Command, terminal: Terminal): void {
   const time = pastTime(() => terminal.nowMs());
-  program
-    .command('audit')
-    .description('Show the audit log, oldest line first')
+  listing(program.command('audit').description('Show the audit log, oldest line first'))
     .option(
       '-n, --lines <count>',
       'Number of newest lines to show',

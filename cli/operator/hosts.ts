@@ -4,42 +4,48 @@ import { dataOf, doneOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { paintOf } from '../terminal/colours.ts';
 import { Refused } from '../terminal/errors.ts';
-import { bytesText, tableOf } from '../terminal/table.ts';
+import { listing, showList } from '../terminal/list.ts';
+import { bytesText } from '../terminal/table.ts';
 
 /** All hosts for an operator, those of the tenant's regions for others. */
 async function list(context: Context): Promise<void> {
-  const { api, show } = context;
+  const { api } = context;
+  const nameOf = ({ key }: { readonly key: string }): string => key;
   try {
-    const all = await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } }));
-    const rows = all.map(({ key, region, status, cordoned, draining, used, faults, agent_version }) => [
-      key,
-      region,
-      `${status}${draining ? ', draining' : cordoned ? ', cordoned' : ''}`,
-      used === null ? '-' : String(used.containers),
-      used === null ? '-' : bytesText(used.mem_bytes),
-      agent_version ?? '-',
-      faults.map(({ kind }) => kind).join(','),
-    ]);
-    const columns = ['host', 'region', 'status', 'containers', 'memory', 'agent', 'faults'];
-    show(all, tableOf(columns, rows, 'There are no hosts.', paintOf(context)));
+    showList(context, {
+      items: await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } })),
+      columns: {
+        host: nameOf,
+        region: ({ region }) => region,
+        status: ({ status, draining, cordoned }) =>
+          `${status}${draining ? ', draining' : cordoned ? ', cordoned' : ''}`,
+        containers: ({ used }) => (used === null ? '-' : String(used.containers)),
+        memory: ({ used }) => (used === null ? '-' : bytesText(used.mem_bytes)),
+        agent: ({ agent_version }) => agent_version ?? '-',
+        faults: ({ faults }) => faults.map(({ kind }) => kind).join(','),
+      },
+      nameOf,
+      empty: 'There are no hosts.',
+    });
     return;
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'forbidden') throw error;
   }
-  const all = await allOf((query) => api.GET('/api/v2/compute/hosts', { params: { query } }));
-  const rows = all.map(({ key, region }) => [key, region]);
-  show(all, tableOf(['host', 'region'], rows, 'There are no hosts in your regions.'));
+  showList(context, {
+    items: await allOf((query) => api.GET('/api/v2/compute/hosts', { params: { query } })),
+    columns: { host: nameOf, region: ({ region }) => region },
+    nameOf,
+    empty: 'There are no hosts in your regions.',
+  });
 }
 
 export function addHosts(program: Command, terminal: Terminal): void {
   const host = program.command('host').description('Manage hosts (all but ls: operators only)');
   const path = (key: string) => ({ path: { key } });
-  host
-    .command('ls')
-    .description('List all hosts, or those of your regions if you are no operator')
-    .action(action(terminal, list));
+  listing(host.command('ls').description('List all hosts, or those of your regions if you are no operator')).action(
+    action(terminal, list),
+  );
   host
     .command('join-token <key>')
     .description('Create a one-time token that enrols a host')

@@ -5,20 +5,23 @@ import { allOf } from '../client/pages.ts';
 import type { Values } from '../../lib/values.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { carryOut, settable, settingsWith, type SetOptions } from '../settings/set.ts';
-import { tableOf } from '../terminal/table.ts';
+import { listing, showing, showList } from '../terminal/list.ts';
 
 const path = (network: string) => ({ params: { path: { network } } });
 
-async function list({ api, show }: Context): Promise<void> {
-  const all = await allOf((query) => api.GET('/api/v2/operator/networks', { params: { query } }));
-  const rows = all.map(({ name, endpoint, ipv4_pool, addresses, tenants }) => [
-    name,
-    endpoint,
-    ipv4_pool,
-    `${addresses.lent} of ${addresses.total}`,
-    tenants === null ? 'all' : tenants.join(',') || 'none',
-  ]);
-  show(all, tableOf(['network', 'endpoint', 'addresses', 'in use', 'tenants'], rows, 'There are no networks.'));
+async function list(context: Context): Promise<void> {
+  showList(context, {
+    items: await allOf((query) => context.api.GET('/api/v2/operator/networks', { params: { query } })),
+    columns: {
+      network: ({ name }) => name,
+      endpoint: ({ endpoint }) => endpoint,
+      addresses: ({ ipv4_pool }) => ipv4_pool,
+      'in use': ({ addresses }) => `${addresses.lent} of ${addresses.total}`,
+      tenants: ({ tenants }) => (tenants === null ? 'all' : tenants.join(',') || 'none'),
+    },
+    nameOf: ({ name }) => name,
+    empty: 'There are no networks.',
+  });
 }
 
 async function get({ api, show }: Context, name: string): Promise<void> {
@@ -58,11 +61,10 @@ async function remove({ api, show }: Context, name: string): Promise<void> {
 
 export function addNetworks(program: Command, terminal: Terminal): void {
   const network = program.command('network').description('Manage VPN networks (operators only)');
-  network.command('ls').description('List VPN networks').action(action(terminal, list));
-  network
-    .command('get <network>')
-    .description('Show the settings and certificates of a VPN network')
-    .action(action<[string]>(terminal, get));
+  listing(network.command('ls').description('List VPN networks')).action(action(terminal, list));
+  showing(network.command('get <network>').description('Show the settings and certificates of a VPN network')).action(
+    action<[string]>(terminal, get),
+  );
   settable(
     network.command('set <network>').description('Create or change a VPN network; other settings stay'),
     'endpoint=vpn.example.com ipv4_pool=10.86.0.0/24 tenants=acme',

@@ -2,29 +2,30 @@
 import type { Command } from 'commander';
 import { dataOf, type Schemas } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { agoText, tableOf } from '../terminal/table.ts';
+import { listing, showList } from '../terminal/list.ts';
+import { agoText } from '../terminal/table.ts';
 
-function showAll({ show, terminal }: Context, all: readonly Schemas['SigningKey'][]): void {
-  const rows = all.map(({ id, current, inserted_at, expires_at }) => [
-    id,
-    current ? 'current' : `until ${expires_at ?? '-'}`,
-    agoText(inserted_at, terminal.nowMs()),
-  ]);
-  show(all, tableOf(['key', 'signs', 'age'], rows, 'There are no keys yet.'));
-}
+const showAll = (context: Context, items: readonly Schemas['SigningKey'][]): void =>
+  showList(context, {
+    items,
+    columns: {
+      key: ({ id }) => id,
+      signs: ({ current, expires_at }) => (current ? 'current' : `until ${expires_at ?? '-'}`),
+      age: ({ inserted_at }) => agoText(inserted_at, context.terminal.nowMs()),
+    },
+    nameOf: ({ id }) => id,
+    empty: 'There are no keys yet.',
+  });
 
 export function addSigningKeys(program: Command, terminal: Terminal): void {
   const key = program
     .command('signing-key')
     .description('Manage the keys that sign the tokens of the cluster (operators only)');
-  key
-    .command('ls')
-    .description('List signing keys')
-    .action(
-      action(terminal, async (context) => {
-        showAll(context, await dataOf(context.api.GET('/api/v2/operator/signing-keys')));
-      }),
-    );
+  listing(key.command('ls').description('List signing keys')).action(
+    action(terminal, async (context) => {
+      showAll(context, await dataOf(context.api.GET('/api/v2/operator/signing-keys')));
+    }),
+  );
   key
     .command('rotate')
     .description('Create a signing key, and sign new tokens with it; older tokens stay valid')

@@ -7,18 +7,21 @@ import { allOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { carryOut, settable, settingsWith, type SetOptions } from '../settings/set.ts';
 import { WrongUsage } from '../terminal/errors.ts';
-import { tableOf } from '../terminal/table.ts';
+import { listing, showing, showList } from '../terminal/list.ts';
 
 const path = (tenant: string) => ({ params: { path: { tenant } } });
 
-async function list({ api, show }: Context): Promise<void> {
-  const all = await allOf((query) => api.GET('/api/v2/operator/tenants', { params: { query } }));
-  const rows = all.map(({ id, regions, usage, caps }) => [
-    id,
-    regions?.join(',') ?? 'damaged',
-    `${usage['containers'] ?? 0} of ${caps?.['containers'] ?? '-'}`,
-  ]);
-  show(all, tableOf(['tenant', 'regions', 'containers'], rows, 'There are no tenants.'));
+async function list(context: Context): Promise<void> {
+  showList(context, {
+    items: await allOf((query) => context.api.GET('/api/v2/operator/tenants', { params: { query } })),
+    columns: {
+      tenant: ({ id }) => id,
+      regions: ({ regions }) => regions?.join(',') ?? 'damaged',
+      containers: ({ usage, caps }) => `${usage['containers'] ?? 0} of ${caps?.['containers'] ?? '-'}`,
+    },
+    nameOf: ({ id }) => id,
+    empty: 'There are no tenants.',
+  });
 }
 
 async function get({ api, show }: Context, name: string): Promise<void> {
@@ -66,11 +69,10 @@ async function revoke({ api, show }: Context, name: string, { subject, token, al
 
 export function addTenants(program: Command, terminal: Terminal): void {
   const tenant = program.command('tenant').description('Manage tenants (operators only)');
-  tenant.command('ls').description('List tenants that have anything stored').action(action(terminal, list));
-  tenant
-    .command('get <tenant>')
-    .description('Show the regions, caps and registries of a tenant')
-    .action(action<[string]>(terminal, get));
+  listing(tenant.command('ls').description('List tenants that have anything stored')).action(action(terminal, list));
+  showing(tenant.command('get <tenant>').description('Show the regions, caps and registries of a tenant')).action(
+    action<[string]>(terminal, get),
+  );
   settable(
     tenant
       .command('set <tenant>')

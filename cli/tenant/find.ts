@@ -1,4 +1,4 @@
-/** The container or peer that a person means: by its name, its id, or the beginning of its id. */
+/** The container or peer that a person means: by its name, its id, or one end of its id. */
 import { uuidPattern } from '../../schemas/words.ts';
 import type { Context } from '../context.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -9,8 +9,8 @@ import { allOf } from '../client/pages.ts';
 import { composeFiles, folderWith } from '../compose-files.ts';
 import { Refused } from '../terminal/errors.ts';
 
-/** The beginning of an id names a container if it is this long. */
-const cliPrefixChars = 4;
+/** A beginning or an end of an id names a container if it is this long. */
+const cliShortIdChars = 4;
 
 export type Container = Schemas['Container'];
 export type Peer = Schemas['Peer'];
@@ -64,10 +64,13 @@ export function oneOf<T extends { readonly id: string; readonly name: string }>(
   name: string,
 ): T | undefined {
   const named = all.find((one) => one.name === name || one.id === name);
-  if (named !== undefined || name.length < cliPrefixChars) return named;
-  const begun = all.filter(({ id }) => id.startsWith(name));
-  if (begun.length > 1) throw new Refused(`several ids begin with "${name}": ${begun.map(({ id }) => id).join(', ')}`);
-  return begun[0];
+  if (named !== undefined || name.length < cliShortIdChars) return named;
+  const meant = all.filter(({ id }) => id.endsWith(name) || id.startsWith(name));
+  if (meant.length > 1)
+    throw new Refused(
+      `several ids begin or end with "${name}": ${meant.map((one) => `${one.id} (${one.name})`).join(', ')}`,
+    );
+  return meant[0];
 }
 
 /** @throws Refused if there is none, or several */

@@ -235,7 +235,7 @@ async function logs(context: Context, names: readonly string[], options: LogOpti
   for await (const line of merged(listed, (one, other) => one.entry.seq - other.entry.seq)) write(line);
 }
 
-function eventText({ ts, type, name, status, reason, message, host_key, by }: Event): string {
+export function eventText({ ts, type, name, status, reason, message, host_key, by }: Event): string {
   const why = reason === null ? '' : ` ${reason}${message === null ? '' : `: ${message}`}`;
   return (
     [

@@ -8,6 +8,7 @@ import { action, type Context, type Terminal } from '../context.ts';
 import { carryOut, settable, settingsIn, settingsWith, type SetOptions } from '../settings/set.ts';
 import { portNumber, wholeNumber } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
+import { showing } from '../terminal/list.ts';
 import type { Input } from '../terminal/input.ts';
 import { findContainer } from './find.ts';
 import { storedPolicy } from './uses.ts';
@@ -146,10 +147,9 @@ async function set(context: Context, name: string, texts: readonly string[], opt
 
 export function addPolicy(program: Command, terminal: Terminal): void {
   const policy = program.command('policy').description('Manage how a container is restarted, stopped and checked');
-  policy
-    .command('get <container>')
-    .description('Show the policy of a container')
-    .action(action<[string]>(terminal, get));
+  showing(policy.command('get <container>').description('Show the policy of a container')).action(
+    action<[string]>(terminal, get),
+  );
   settable(
     policy.command('set <container>').description('Change the policy of a container; other settings stay'),
     'restart=on_failure health.http.port=8080',

@@ -3,13 +3,12 @@ import type { Command } from 'commander';
 import { decodeJwt } from 'jose/jwt/decode';
 import { createApi, dataOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
-import { action, type GlobalOptions, type Terminal } from '../context.ts';
+import { action, displayOf, type GlobalOptions, type Terminal } from '../context.ts';
 import { NoProfile, notToken, profilePath, readProfiles, serverIn, variableOf, writeProfiles } from '../profiles.ts';
 import { Refused } from '../terminal/errors.ts';
 import { endSession, signInByDevice } from './device.ts';
 import { askHidden, readInput } from '../terminal/input.ts';
-import { joined } from '../terminal/output.ts';
-import { tableOf } from '../terminal/table.ts';
+import { listing, showList } from '../terminal/list.ts';
 
 const nameOf = (server: string): string => new URL(server).host;
 
@@ -112,20 +111,19 @@ export function addProfiles(program: Command, terminal: Terminal): void {
       }),
     );
   const profile = program.command('profile').description('Manage the servers that you are signed in to');
-  profile
-    .command('ls')
-    .description('List profiles')
-    .action((_options: unknown, command: Command) => {
-      const { current, profiles } = readProfiles(path());
-      const rows = Object.entries(profiles).map(([name, { server }]) => ({ name, server, current: name === current }));
-      const text = tableOf(
-        ['', 'name', 'server'],
-        rows.map((row) => [row.current ? '*' : '', row.name, row.server]),
-        'There are no profiles: sign in with "longshore login --server URL".',
-      );
-      const { json } = command.optsWithGlobals<GlobalOptions>();
-      terminal.stdout.write(json === true ? `${JSON.stringify(rows, null, 2)}\n` : joined([text, '\n']));
+  listing(profile.command('ls').description('List profiles')).action(async (_options: unknown, command: Command) => {
+    const { current, profiles } = readProfiles(path());
+    showList(await displayOf(command, terminal), {
+      items: Object.entries(profiles).map(([name, { server }]) => ({ name, server, current: name === current })),
+      columns: {
+        '': (one) => (one.current ? '*' : ''),
+        name: ({ name }) => name,
+        server: ({ server }) => server,
+      },
+      nameOf: ({ name }) => name,
+      empty: 'There are no profiles: sign in with "longshore login --server URL".',
     });
+  });
   const named = (name: string): ReturnType<typeof readProfiles> => {
     const file = readProfiles(path());
     if (file.profiles[name] === undefined) throw new NoProfile(name);

@@ -4,6 +4,7 @@ import { every } from '../../lib/time/every.ts';
 import { limits } from '../../schemas/limits.ts';
 import { oneLine } from '../../schemas/visible.ts';
 import { dataOf } from '../client/api.ts';
+import { InterruptedError } from '../client/errors.ts';
 import { persist, settled, type StatusView } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
@@ -63,6 +64,8 @@ export interface Waiting {
   /** That of one's own change; undefined: the newest. */
   readonly generation?: number | undefined;
   readonly seconds: number;
+  /** A command that undoes what is waited for, and what it does. */
+  readonly undo?: readonly [command: string, does: string];
 }
 
 /** The version of before is back. */
@@ -73,7 +76,28 @@ export class RolledBack extends Refused {}
  * then.
  * @throws Refused as soon as it can't be done any more, or after the time; InterruptedError
  */
-export async function watchDone(
+export function watchDone(context: Context, container: Named, waiting: Waiting): Promise<StatusView> {
+  const { name } = container;
+  const undo = waiting.undo === undefined ? '' : `, and "longshore ${waiting.undo.join('" ')}`;
+  return telling(context, `${name} goes on: "longshore wait ${name}" waits again${undo}`, () =>
+    watched(context, container, waiting),
+  );
+}
+
+/**
+ * Work that Ctrl-C ends here, but not at the server.
+ * @param goesOn says what goes on
+ */
+export async function telling<T>({ tell }: Context, goesOn: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof InterruptedError) tell(goesOn);
+    throw error;
+  }
+}
+
+async function watched(
   context: Context,
   container: Named,
   { goal, generation: own, seconds }: Waiting,

@@ -6,8 +6,9 @@ import { action, type Context, type Terminal } from '../context.ts';
 import { endText, endTime } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { askHidden, readInput, readSource, withoutLastBreak } from '../terminal/input.ts';
-import { agoText, tableOf } from '../terminal/table.ts';
-import { NotFound } from './find.ts';
+import { listing, shortIds, showList } from '../terminal/list.ts';
+import { agoText } from '../terminal/table.ts';
+import { NotFound, oneOf } from './find.ts';
 
 /** Text as it is, without the line break that a shell adds; other bytes as base64. */
 export function secretBody(bytes: Buffer): { value: string; encoding?: 'base64' } {
@@ -26,21 +27,21 @@ async function secretFrom(terminal: Terminal, file: string | undefined, question
 
 function addSecrets(program: Command, terminal: Terminal): void {
   const secret = program.command('secret').description('Manage secrets');
-  secret
-    .command('ls')
-    .description('List secrets, without their values')
-    .action(
-      action(terminal, async ({ api, show }) => {
-        const all = await dataOf(api.GET('/api/v2/compute/secrets'));
-        const rows = all.map(({ name, version, updated_at, used_by }) => [
-          name,
-          String(version),
-          agoText(updated_at, terminal.nowMs()),
-          String(used_by.length),
-        ]);
-        show(all, tableOf(['name', 'version', 'age', 'containers'], rows, 'There are no secrets.'));
-      }),
-    );
+  listing(secret.command('ls').description('List secrets, without their values')).action(
+    action(terminal, async (context) => {
+      showList(context, {
+        items: await dataOf(context.api.GET('/api/v2/compute/secrets')),
+        columns: {
+          name: ({ name }) => name,
+          version: ({ version }) => String(version),
+          age: ({ updated_at }) => agoText(updated_at, terminal.nowMs()),
+          containers: ({ used_by }) => String(used_by.length),
+        },
+        nameOf: ({ name }) => name,
+        empty: 'There are no secrets.',
+      });
+    }),
+  );
   secret
     .command('set <name>')
     .description(
@@ -69,20 +70,20 @@ function addSecrets(program: Command, terminal: Terminal): void {
 
 function addRegistries(program: Command, terminal: Terminal): void {
   const registry = program.command('registry').description('Manage logins to private image registries');
-  registry
-    .command('ls')
-    .description('List registry logins, without their passwords')
-    .action(
-      action(terminal, async ({ api, show }) => {
-        const all = await dataOf(api.GET('/api/v2/compute/registries'));
-        const rows = all.map(({ host, username, updated_at }) => [
-          host,
-          username ?? '-',
-          agoText(updated_at, terminal.nowMs()),
-        ]);
-        show(all, tableOf(['registry', 'user', 'age'], rows, 'There are no logins.'));
-      }),
-    );
+  listing(registry.command('ls').description('List registry logins, without their passwords')).action(
+    action(terminal, async (context) => {
+      showList(context, {
+        items: await dataOf(context.api.GET('/api/v2/compute/registries')),
+        columns: {
+          registry: ({ host }) => host,
+          user: ({ username }) => username ?? '-',
+          age: ({ updated_at }) => agoText(updated_at, terminal.nowMs()),
+        },
+        nameOf: ({ host }) => host,
+        empty: 'There are no logins.',
+      });
+    }),
+  );
   registry
     .command('login <registry>')
     .description('Store a registry login; reads the password from standard input, a file or a prompt')
@@ -146,22 +147,25 @@ async function createKey(
 
 function addKeys(program: Command, terminal: Terminal): void {
   const token = program.command('token').description('Manage API tokens');
-  token
-    .command('ls')
-    .description('List API tokens')
-    .action(
-      action(terminal, async ({ api, show }) => {
-        const all = await dataOf(api.GET('/api/v2/keys'));
-        const rows = all.map(({ id, name, scopes, expires_at, revoked }) => [
-          id,
-          name ?? '-',
-          scopes?.join(',') ?? '-',
-          expires_at ?? '-',
-          revoked ? 'revoked' : '',
-        ]);
-        show(all, tableOf(['id', 'name', 'scopes', 'expires', ''], rows, 'There are no API tokens.'));
-      }),
-    );
+  listing(token.command('ls').description('List API tokens')).action(
+    action(terminal, async (context) => {
+      const items = await dataOf(context.api.GET('/api/v2/keys'));
+      const short = shortIds(items.map(({ id }) => id));
+      showList(context, {
+        items,
+        columns: {
+          name: ({ name }) => name ?? '-',
+          id: ({ id }) => (context.format === 'wide' ? id : short(id)),
+          scopes: ({ scopes }) => scopes?.join(',') ?? '-',
+          expires: ({ expires_at }) => expires_at ?? '-',
+          '': ({ revoked }) => (revoked ? 'revoked' : ''),
+        },
+        nameOf: ({ id, name }) => name ?? id,
+        idOf: ({ id }) => id,
+        empty: 'There are no API tokens.',
+      });
+    }),
+  );
   token
     .command('create <name>')
     .description('Create an API token, and print it once')
@@ -178,7 +182,10 @@ function addKeys(program: Command, terminal: Terminal): void {
     .action(
       action<[string]>(terminal, async ({ api, show }, given) => {
         const all = await dataOf(api.GET('/api/v2/keys'));
-        const found = all.find(({ id, name }) => id === given || name === given);
+        const found = oneOf(
+          all.map(({ id, name }) => ({ id, name: name ?? '' })),
+          given,
+        );
         if (found === undefined) throw new NotFound('token', given);
         await doneOf(api.DELETE('/api/v2/keys/{key_id}', { params: { path: { key_id: found.id } } }));
         show({ id: found.id }, found.id);

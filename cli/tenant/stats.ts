@@ -5,11 +5,14 @@ import { dataOf, type Schemas } from '../client/api.ts';
 import { follow } from '../client/follow.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
-import { bytesText, tableOf } from '../terminal/table.ts';
-import { memoryText } from './containers.ts';
+import { listing, showList } from '../terminal/list.ts';
+import { bytesText } from '../terminal/table.ts';
 import { containersOf, findContainer } from './find.ts';
 
 type Stats = Schemas['ContainerStats'];
+
+const memoryText = (used: number, limit: number | null): string =>
+  limit === null ? bytesText(used) : `${bytesText(used)} / ${bytesText(limit)}`;
 
 const columns = ['name', 'cpu', 'memory', 'received', 'sent', 'pids'];
 const cells = (
@@ -29,8 +32,10 @@ const sampleWidths = [24, 6, 21, 9, 9];
 export const sampleLine = (cells: readonly string[]): string =>
   cells.map((cell, at) => cell.padEnd(sampleWidths[at] ?? 0)).join('  ');
 
+type Row = Stats & { readonly id: string; readonly name: string };
+
 async function stats(context: Context, names: readonly string[], options: { readonly follow?: true }): Promise<void> {
-  const { api, terminal, isJson, show } = context;
+  const { api, terminal, isJson } = context;
   const isOfAll = names.length === 0;
   const chosen = isOfAll
     ? (await containersOf(context)).filter(({ status }) => status === 'running')
@@ -54,30 +59,27 @@ async function stats(context: Context, names: readonly string[], options: { read
     return;
   }
   if (options.follow === true) throw new WrongUsage('--follow shows one container: name it');
-  const rows: (Stats & { readonly name: string })[] = [];
+  const rows: Row[] = [];
   for (let at = 0; at < chosen.length; at += limits.cliParallel) {
     const some = chosen.slice(at, at + limits.cliParallel).map(async ({ id, name }) => {
       const asked = dataOf(api.GET('/api/v2/compute/{id}/stats', { params: { path: { id } } }));
       // Of all of them, one may have ended since the list.
       const sample = await (isOfAll ? asked.catch(() => undefined) : asked);
-      if (sample !== undefined) rows.push({ name, ...sample });
+      if (sample !== undefined) rows.push({ id, name, ...sample });
     });
     await Promise.all(some);
   }
-  show(
-    rows,
-    tableOf(
-      columns,
-      rows.map((row) => cells(row.name, row)),
-      'No container runs.',
-    ),
-  );
+  showList(context, {
+    items: rows,
+    columns: Object.fromEntries(columns.map((title, at) => [title, (row: Row) => cells(row.name, row)[at] ?? ''])),
+    nameOf: ({ name }) => name,
+    idOf: ({ id }) => id,
+    empty: 'No container runs.',
+  });
 }
 
 export function addStats(program: Command, terminal: Terminal): void {
-  program
-    .command('stats [container...]')
-    .description('Show the CPU, memory, network and processes in use')
+  listing(program.command('stats [container...]').description('Show the CPU, memory, network and processes in use'))
     .option('-f, --follow', 'Show new numbers every second, of one container')
     .action(action<[string[], { follow?: true }]>(terminal, stats));
 }

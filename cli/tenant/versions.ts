@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import { dataOf, writtenOf, type Schemas } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { versionNumber, waiting, type WaitOptions } from '../terminal/arguments.ts';
-import { paintOf } from '../terminal/colours.ts';
 import { Refused } from '../terminal/errors.ts';
-import { agoText, imageText, tableOf } from '../terminal/table.ts';
+import { listing, showList } from '../terminal/list.ts';
+import { agoText, imageText } from '../terminal/table.ts';
 import { goalOf } from './done.ts';
 import { findContainer } from './find.ts';
 import { storedPolicy } from './uses.ts';
@@ -21,15 +21,19 @@ const outcomeText = ({ outcome, reason }: Version): string =>
 
 async function versions(context: Context, name: string): Promise<void> {
   const { id } = await findContainer(context, name);
-  const all = await versionsOf(context, id);
-  const rows = all.map((one) => [
-    String(one.version),
-    imageText(one.spec.image),
-    outcomeText(one),
-    agoText(one.at, context.terminal.nowMs()),
-    one.by?.subject ?? '-',
-  ]);
-  context.show(all, tableOf(['version', 'image', 'outcome', 'age', 'by'], rows, '', paintOf(context)));
+  const nowMs = context.terminal.nowMs();
+  showList(context, {
+    items: await versionsOf(context, id),
+    columns: {
+      version: ({ version }) => String(version),
+      image: ({ spec }) => imageText(spec.image),
+      outcome: outcomeText,
+      age: ({ at }) => agoText(at, nowMs),
+      by: ({ by }) => by?.subject ?? '-',
+    },
+    nameOf: ({ version }) => String(version),
+    empty: '',
+  });
 }
 
 /**
@@ -67,10 +71,9 @@ async function rollback(
 }
 
 export function addVersions(program: Command, terminal: Terminal): void {
-  program
-    .command('versions <container>')
-    .description('List what a container declared, newest first')
-    .action(action<[string]>(terminal, versions));
+  listing(program.command('versions <container>').description('List what a container declared, newest first')).action(
+    action<[string]>(terminal, versions),
+  );
   waiting(
     program
       .command('rollback <container>')

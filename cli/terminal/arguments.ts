@@ -14,19 +14,21 @@ export const wholeNumber =
 export const portNumber = wholeNumber(1, 65_535);
 export const generationNumber = wholeNumber(1, Number.MAX_SAFE_INTEGER);
 export const versionNumber = wholeNumber(1, Number.MAX_SAFE_INTEGER);
-export const waitSeconds = wholeNumber(1, limits.cliWaitSecondsMax);
+const waitSeconds = wholeNumber(1, limits.cliWaitSecondsMax);
 const stableSeconds = wholeNumber(0, limits.cliStableSecondsMax);
 
+/** `--timeout` of the commands that wait. */
+export const timeout = (command: Command, text: string): Command =>
+  command.option('--timeout <seconds>', text, waitSeconds, limits.cliWaitSeconds);
+
 /** `--timeout` and `--stable` of the commands that wait until containers are done. */
-export const waiting = (command: Command, timeout = 'Longest wait'): Command =>
-  command
-    .option('--timeout <seconds>', timeout, waitSeconds, limits.cliWaitSeconds)
-    .option(
-      '--stable <seconds>',
-      'Time that a container without a health check must stay up',
-      stableSeconds,
-      limits.cliStableSeconds,
-    );
+export const waiting = (command: Command, text = 'Longest wait'): Command =>
+  timeout(command, text).option(
+    '--stable <seconds>',
+    'Time that a container without a health check must stay up',
+    stableSeconds,
+    limits.cliStableSeconds,
+  );
 
 export interface WaitOptions {
   readonly timeout: number;

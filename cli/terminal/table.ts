@@ -5,26 +5,59 @@ import { joined, type Text } from './output.ts';
 
 const paintedColumns = ['status', 'state'];
 
-/** One line a row, columns padded, statuses painted; without rows, `empty`. */
+/** A column is not cut to less than this. */
+const columnCharsLeast = 8;
+
+interface Look {
+  readonly paint?: Paint;
+  /** Columns of the terminal; undefined: no cell is cut. */
+  readonly width?: number | undefined;
+}
+
+/** One line a row, columns padded, statuses painted, cells cut to the width; without rows, `empty`. */
 export function tableOf(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
   empty: string,
-  paint: Paint = plain,
+  { paint = plain, width = Number.POSITIVE_INFINITY }: Look = {},
 ): Text {
   if (rows.length === 0) return empty;
   const lines = [columns.map((name) => name.toUpperCase()), ...rows.map((row) => row.map(oneLine))];
-  const widths = columns.map((_, at) => Math.max(...lines.map((line) => widthOf(line[at] ?? ''))));
+  const whole = columns.map((_, at) => Math.max(...lines.map((line) => widthOf(line[at] ?? ''))));
+  const widths = within(width - 2 * (columns.length - 1), whole);
   const lineOf = (cells: readonly string[]): Text => {
     const last = cells.findLastIndex((cell) => cell !== '');
     const shown = cells.slice(0, last + 1).map((cell, at) => {
-      const padded = at === last ? cell : `${cell}${' '.repeat((widths[at] ?? 0) - widthOf(cell))}`;
+      const most = widths[at] ?? 0;
+      const cut = cutTo(most, cell);
+      const padded = at === last ? cut : `${cut}${' '.repeat(most - widthOf(cut))}`;
       return paintedColumns.includes(columns[at] ?? '') ? paint(padded) : padded;
     });
     return joined(shown, '  ');
   };
   return joined(lines.map(lineOf), '\n');
 }
+
+/** The widest columns become narrower until all fit, but none narrower than the least. */
+function within(width: number, widths: readonly number[]): number[] {
+  const fitted = [...widths];
+  for (let over = sum(fitted) - width; over > 0;) {
+    const widest = Math.max(...fitted);
+    if (widest <= columnCharsLeast) break;
+    const at = fitted.lastIndexOf(widest);
+    const next = Math.max(columnCharsLeast, ...fitted.filter((one) => one < widest));
+    const cut = Math.min(over, Math.max(1, widest - next));
+    fitted[at] = widest - cut;
+    over -= cut;
+  }
+  return fitted;
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+
+/** Only what a terminal shows is cut. */
+const cutTo = (width: number, cell: string): string =>
+  widthOf(cell) <= width ? cell : `${visible(cell).slice(0, width - 1)}…`;
 
 /** At a terminal. */
 const widthOf = (cell: string): number => visible(cell).length;

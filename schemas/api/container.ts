@@ -592,6 +592,8 @@ export interface TombstoneRecord {
   readonly kind: 'tombstone';
   readonly id: ContainerId;
   readonly tenant: TenantId;
+  /** For what its host says later that it used. Absent: it was removed by a release before. */
+  readonly name?: string;
   readonly history: readonly HostKey[];
   /** Absent: it had none. */
   readonly metadata?: Partial<Metadata>;

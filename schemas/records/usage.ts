@@ -76,7 +76,7 @@ export const UsageSource = Type.String({ pattern: '^[0-9a-f]{32}$' });
 /** A message of the stream USAGE: by container and hour of the day. */
 export const UsageDay = Type.Object({
   v: Type.Literal(1),
-  /** The owner adds them from its records, since a tombstone has none. */
+  /** The owner adds them from its records. */
   names: Type.Record(Type.String(), Type.String()),
   containers: Type.Record(Type.String(), Type.Record(Type.String({ pattern: '^(?:1?\\d|2[0-3])$' }), StoredAmounts)),
 });
@@ -86,7 +86,7 @@ export const noUsage: UsageDay = { v: 1, names: {}, containers: {} };
 
 /** An item as its owner has checked it. */
 export interface OwnedItem extends Pick<UsageItem, 'id' | 'hour' | 'used'> {
-  /** Undefined: the container is gone. */
+  /** Undefined: a release before removed the container. */
   readonly name: string | undefined;
 }
 

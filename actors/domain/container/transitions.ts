@@ -257,6 +257,7 @@ export function leaveTombstone(record: ContainerRecord, context: TurnContext): C
     kind: 'tombstone',
     id: record.id,
     tenant: record.tenant,
+    name: record.spec.name,
     history: record.history,
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     goneAtMs: context.nowMs,

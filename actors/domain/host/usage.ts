@@ -6,7 +6,7 @@ import type { PartitionView } from '../state.ts';
 
 /** `unreadable`: the record is damaged, so nobody knows. */
 export type UsageVerdict =
-  /** `name`: undefined if the container is gone. */
+  /** `name`: undefined if a release before removed the container. */
   { readonly kind: 'accepted'; readonly name: string | undefined } | { readonly kind: 'refused' | 'unreadable' };
 
 /**
@@ -25,6 +25,8 @@ export function judgeUsage(
   const { containers, tombstones, damaged } = state.tenant(tenant);
   if (damaged.has(id)) return { kind: 'unreadable' };
   const container = containers.get(id);
-  const { history = [] } = container ?? tombstones.get(id) ?? {};
-  return history.includes(host) ? { kind: 'accepted', name: container?.spec.name } : { kind: 'refused' };
+  const tombstone = tombstones.get(id);
+  const { history = [] } = container ?? tombstone ?? {};
+  const name = container?.spec.name ?? tombstone?.name;
+  return history.includes(host) ? { kind: 'accepted', name } : { kind: 'refused' };
 }

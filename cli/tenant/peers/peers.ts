@@ -3,24 +3,29 @@ import { Option, type Command } from 'commander';
 import { dataOf, doneOf, type Schemas } from '../../client/api.ts';
 import { action, type Context, type Terminal } from '../../context.ts';
 import { collect, endText, endTime } from '../../terminal/arguments.ts';
-import { paintOf } from '../../terminal/colours.ts';
-import { agoText, tableOf } from '../../terminal/table.ts';
+import { listing, shortIds, showing, showList } from '../../terminal/list.ts';
+import { agoText } from '../../terminal/table.ts';
 import { each } from '../each.ts';
 import { findPeer, peersOf } from '../find.ts';
 import { config, formats, link, qr, type Format } from './files.ts';
 
 async function list(context: Context): Promise<void> {
-  const all = await peersOf(context);
-  const rows = all.map(({ id, name, network, state, problem, ipv4, inserted_at }) => [
-    id,
-    name,
-    network,
-    problem ?? state,
-    ipv4,
-    agoText(inserted_at, context.terminal.nowMs()),
-  ]);
-  const columns = ['id', 'name', 'network', 'state', 'address', 'age'];
-  context.show(all, tableOf(columns, rows, 'There are no peers.', paintOf(context)));
+  const items = await peersOf(context);
+  const short = shortIds(items.map(({ id }) => id));
+  showList(context, {
+    items,
+    columns: {
+      name: ({ name }) => name,
+      id: ({ id }) => (context.format === 'wide' ? id : short(id)),
+      network: ({ network }) => network,
+      state: ({ problem, state }) => problem ?? state,
+      address: ({ ipv4 }) => ipv4,
+      age: ({ inserted_at }) => agoText(inserted_at, context.terminal.nowMs()),
+    },
+    nameOf: ({ name }) => name,
+    idOf: ({ id }) => id,
+    empty: 'There are no peers.',
+  });
 }
 
 interface AddOptions {
@@ -93,13 +98,13 @@ export function addPeers(program: Command, terminal: Terminal): void {
       endText,
       endTime(() => terminal.nowMs()),
     );
-  named('ls', 'List peers').action(action(terminal, list));
+  listing(named('ls', 'List peers')).action(action(terminal, list));
   expires(named('add <name>', 'Create a peer, with its addresses, keys and certificate'))
     .option('--network <name>', 'VPN network (default: the network of the server)')
     .option('--route <cidr>', 'Destinations to reach through the VPN (default: the routes of the network)', collect)
     .option('--dns <address>', 'DNS server of the peer (default: the DNS servers of the network)', collect)
     .action(action<[string, AddOptions]>(terminal, add));
-  named('inspect <peer>', 'Show a peer and its links, as JSON').action(action<[string]>(terminal, inspect));
+  showing(named('inspect <peer>', 'Show a peer and its links, as JSON')).action(action<[string]>(terminal, inspect));
   named('config <peer>', 'Print a configuration file of a peer')
     .addOption(new Option('--format <format>', 'Kind of configuration file').choices(formats).default('wireguard'))
     .option('-o, --output <file>', 'File to write to, readable only by you (default: standard output)')

@@ -68,12 +68,12 @@ const range = '\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\
 const obeyed = new RegExp(`[${range}]`);
 
 const cases: readonly (readonly [args: readonly string[], answer: Scripted])[] = [
-  [['ps'], data([{ container, labels: { a: order } }])],
+  [['ps', '-o', 'wide'], data([{ container, labels: { a: order } }])],
   [['events'], data([event])],
   [['trace', 'r'], data([{ ...event, request_id: 'r', generation: 1 }])],
-  [['audit', '--all'], data([line])],
-  [['host', 'ls'], data([host])],
-  [['peer', 'ls'], data([peer])],
+  [['audit', '--all', '-o', 'wide'], data([line])],
+  [['host', 'ls', '-o', 'wide'], data([host])],
+  [['peer', 'ls', '-o', 'wide'], data([peer])],
   [['tenant', 'get', 'acme'], data({ id: order })],
   [['quota'], refusal],
   [['quota'], { status: 404, body: { error: 'not_found', message: order } }],

@@ -99,6 +99,7 @@ async function watching(t: Test, views: readonly StatusView[], answers: readonly
     api: createApi({ server: url }),
     server: url,
     token: '',
+    format: 'json',
     isJson: true,
     terminal: { env, stdin, stdout, stderr, signal, nowMs: Date.now },
     show: () => {},

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { amountText } from '../../../cli/tenant/containers.ts';
+import { amountText } from '../../../cli/tenant/usage.ts';
 import { sampleLine } from '../../../cli/tenant/stats.ts';
 
 t.test('amounts of a quota: bytes as people read them', (t) => {

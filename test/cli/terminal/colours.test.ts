@@ -54,7 +54,7 @@ t.test('columns of a table are aligned without the codes, and only statuses are 
     ['running', 'failed', 'a'],
     ['web', 'up, draining', 'b'],
   ];
-  const shown = tableOf(columns, rows, '', painted);
+  const shown = tableOf(columns, rows, '', { paint: painted });
   t.equal(stripVTControlCharacters(written(shown)), tableOf(columns, rows, ''));
   t.match(written(shown), 'running  \u001b[31mfailed\u001b[39m        a');
   t.end();

@@ -17,12 +17,14 @@ t.test('of those that were placed on it', (t) => {
     goneAtMs: 1,
     idempotency: null,
   };
-  const state = stateOf(defaultTenant(acme), moved, gone);
+  const named: TombstoneRecord = { ...gone, id: containerId(), name: 'migrate' };
+  const state = stateOf(defaultTenant(acme), moved, gone, named);
   const judge = (host: typeof h1, id: typeof gone.id, used: StoredAmounts = [1, 1, '1']) =>
     judgeUsage(state, host, { tenant: acme, id, used }, { cpu_millis: 2000, mem_bytes: 1024, containers: 1 });
   t.same(judge(h1, moved.id), { kind: 'accepted', name: moved.spec.name }, 'also when it runs elsewhere now');
   t.same(judge(h2, moved.id), { kind: 'accepted', name: moved.spec.name });
-  t.same(judge(h1, gone.id), { kind: 'accepted', name: undefined }, 'and when it is gone');
+  t.same(judge(h1, gone.id), { kind: 'accepted', name: undefined }, 'and when a release before removed it');
+  t.same(judge(h1, named.id), { kind: 'accepted', name: 'migrate' }, 'a job that was removed before its first report');
   t.same(judge(h2, gone.id), { kind: 'refused' });
   t.same(judge(h1, containerId()), { kind: 'refused' }, 'nobody knows it');
   const hourMs = 3_600_000;

@@ -29,6 +29,7 @@ t.test('a session that is refused leaves no connection, which the process would 
     api: createApi({ server }),
     server,
     token: 'token',
+    format: 'table',
     isJson: false,
     terminal: { env, stdin, stdout, stderr, signal, nowMs: () => 0 },
     show: () => undefined,
