@@ -52,7 +52,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
     proxy: ['forward'],
     config: ['profile'],
   },
-  ...{ context: ['profile'], auth: ['login'], signin: ['login'], job: ['run'] },
+  ...{ context: ['profile'], auth: ['login'], signin: ['login'], job: ['run --job'] },
   ...{ secrets: ['secret'], registries: ['registry'], key: ['token'], tokens: ['token'], policies: ['policy'] },
   ...{ peers: ['peer'], wireguard: ['peer'], hosts: ['host ls'], node: ['host'], nodes: ['host ls'] },
   ...{ tenants: ['tenant'], orgs: ['tenant'], networks: ['network'], cordon: ['host cordon'] },
@@ -93,7 +93,7 @@ const advice: Readonly<Record<string, string>> = {
   '--mount': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
   '--volume': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
   '-v': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
-  '--rm': 'A job keeps its status until it is removed with "longshore rm".',
+  '--rm': 'It is an option of "longshore run", for a job.',
 };
 
 /** Options for the words of other tools, as `commands` above. */

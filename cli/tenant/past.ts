@@ -197,8 +197,15 @@ function logsOf({ api }: Context, { id }: Named, { grep }: LogOptions): Source<L
   };
 }
 
+/** The lines of a container from its first one on, until it is gone. */
+export const followedLines = (context: Context, id: string, signal: AbortSignal): AsyncGenerator<LogEntry, void> => {
+  const { open } = logsOf(context, { id, name: id }, {});
+  const query = { limit: limits.logsMax, follow: true } as const;
+  return follow<LogEntry>((header, ended) => open({ query, header, signal: ended }), signal);
+};
+
 /** Error output goes to error output, as it was written. */
-function writeLine(
+export function writeLine(
   { isJson, terminal }: Context,
   { stream, line, ts, ...rest }: LogEntry,
   { before, hasTime }: { readonly before: string; readonly hasTime: boolean },

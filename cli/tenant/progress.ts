@@ -5,7 +5,7 @@ import { limits } from '../../schemas/limits.ts';
 import { oneLine } from '../../schemas/visible.ts';
 import { dataOf } from '../client/api.ts';
 import { InterruptedError } from '../client/errors.ts';
-import { persist, settled, type StatusView } from '../client/wait.ts';
+import { persist, settled, type Settled, type StatusView } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
@@ -97,13 +97,32 @@ export async function telling<T>({ tell }: Context, goesOn: string, work: () => 
   }
 }
 
-async function watched(
+async function watched(context: Context, container: Named, waiting: Waiting): Promise<StatusView> {
+  const { name } = container;
+  const end = await untilSettled(context, container, waiting);
+  switch (end.outcome) {
+    case 'rolled_back':
+      throw new RolledBack(`${name} was rolled back${whyText(end.update ?? {})}`);
+    case 'failed':
+    case 'stopped':
+    case 'removed':
+      throw new Refused(await endText(context, container, end));
+    default:
+      return end;
+  }
+}
+
+/**
+ * Tells each change until the server says what became of the container. A later change counts in
+ * place of an earlier one.
+ * @throws Refused after the time; InterruptedError
+ */
+export async function untilSettled(
   context: Context,
-  container: Named,
+  { id, name }: Named,
   { goal, generation: own, seconds }: Waiting,
-): Promise<StatusView> {
+): Promise<Settled> {
   const { api, tell, terminal } = context;
-  const { id, name } = container;
   const paint = paintOf(context, 'stderr');
   const endMs = performance.now() + seconds * 1000;
   let told = '';
@@ -127,21 +146,10 @@ async function watched(
     if (end === undefined)
       throw new Refused(`${name} is still ${told} after ${seconds} s; it goes on: "longshore wait ${name}"`);
     show(end);
-    switch (end.outcome) {
-      case 'done':
-        return end;
-      case 'superseded':
-        // Another change, or another value of a secret: what it becomes counts.
-        tell(`${name}: another change came after this one, and is waited for`);
-        generation = end.generation;
-        break;
-      case 'rolled_back':
-        throw new RolledBack(`${name} was rolled back${whyText(end.update ?? {})}`);
-      case 'failed':
-      case 'stopped':
-      case 'removed':
-        throw new Refused(await endText(context, container, end));
-    }
+    if (end.outcome !== 'superseded') return end;
+    // Another change, or another value of a secret: what it becomes counts.
+    tell(`${name}: another change came after this one, and is waited for`);
+    generation = end.generation;
   }
 }
 

@@ -1,6 +1,8 @@
 /** `run` and `update`: from words of a person to a container that runs. */
-import type { Command } from 'commander';
+import { randomBytes } from 'node:crypto';
+import { Option, type Command } from 'commander';
 import type { Values } from '../../lib/values.ts';
+import { limits } from '../../schemas/limits.ts';
 import { dataOf } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { collect, waiting, type WaitOptions } from '../terminal/arguments.ts';
@@ -10,11 +12,15 @@ import { cpuIn, memoryIn } from '../terminal/quantities.ts';
 import { findContainer } from './find.ts';
 import { changeDocument, createFrom, type Document, type DocumentBody } from './document.ts';
 import { goalOf } from './done.ts';
-import { imageIn, nameFor } from './image.ts';
+import { imageIn, nameFor, type ImageName } from './image.ts';
+import { runJob } from './job.ts';
 import { namesPolicy, policyFileOf, policyWith, withPolicy, type PolicyOptions } from './policy.ts';
 import { namesProcess, processWith, usualMemory, withProcess, withReset, type ProcessOptions } from './process.ts';
 import { RolledBack, statusOf, watchDone } from './progress.ts';
 import { storedPolicy, usesWith, type UseOptions } from './uses.ts';
+
+/** Of the name of an image in that of a job, which has more behind it. */
+const jobNameChars = 50;
 
 interface Shape {
   readonly env?: readonly string[];
@@ -29,6 +35,10 @@ interface RunOptions extends Shape, ProcessOptions, PolicyOptions, UseOptions, W
   readonly host?: string;
   readonly label?: readonly string[];
   readonly detach?: true;
+  readonly job?: true;
+  /** As docker and kubectl call it. */
+  readonly rm?: true;
+  readonly keep?: true;
 }
 
 /** `NAME=value`; without a value, that of this shell. @throws WrongUsage */
@@ -83,15 +93,35 @@ function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal:
   };
 }
 
+/** @throws WrongUsage where an option does not fit a job */
+function jobOptions({ rm, ...options }: RunOptions): RunOptions {
+  const job = options.job ?? rm;
+  if (job === undefined) {
+    if (options.keep === undefined) return options;
+    throw new WrongUsage('--keep: give it with --job, which removes the container otherwise');
+  }
+  if (options.detach === true) throw new WrongUsage('--detach: leave out --job, which waits for the end of the job');
+  if (options.restart === 'always') throw new WrongUsage('--restart always: a job ends; give never or on_failure');
+  return { ...options, job, restart: options.restart ?? 'never' };
+}
+
+/** Jobs of one image have names that differ. */
+const jobNameFor = (image: ImageName): string =>
+  `${nameFor(image).slice(0, jobNameChars)}-${randomBytes(3).toString('hex')}`;
+
 /** @param command words that follow `--` */
-async function run(context: Context, image: string, command: readonly string[], options: RunOptions): Promise<void> {
+async function run(context: Context, image: string, command: readonly string[], given: RunOptions): Promise<void> {
   const { terminal, show } = context;
+  const options = jobOptions(given);
   const named = imageIn(image);
   const shape = shapeOf(options, terminal);
   const memory = shape.mem_limit ?? usualMemory;
   const policy = policyWith(options, {}, await policyFileOf(options, terminal));
+  const isJob = options.job === true;
+  if (isJob && policy.health !== undefined && policy.health !== null && !('none' in policy.health))
+    throw new WrongUsage('--job: leave out the health check, because what has one is waited for until it is healthy');
   const { data: container, generation } = await createFrom(context, {
-    name: options.name ?? nameFor(named),
+    name: options.name ?? (isJob ? jobNameFor(named) : nameFor(named)),
     image: named,
     ...shape,
     ...(namesProcess(options, command) ? { process: processWith(options, command, {}, memory) } : {}),
@@ -100,9 +130,13 @@ async function run(context: Context, image: string, command: readonly string[], 
     ...(options.host === undefined ? {} : { host_key: options.host }),
     ...(options.label === undefined ? {} : { labels: labelsIn(options.label) }),
   });
-  if (options.detach !== true) {
+  const undo = [`rm ${container.name}`, 'removes it'] as const;
+  if (isJob) {
+    const goal = goalOf({ restart: 'never', health: null }, options.stable);
+    await runJob(context, container, { goal, generation, seconds: options.timeout, isKept: options.keep === true });
+  } else if (options.detach !== true) {
     const goal = goalOf(await storedPolicy(context, container.id), options.stable);
-    const view = await watchDone(context, container, { goal, generation, seconds: options.timeout });
+    const view = await watchDone(context, container, { goal, generation, seconds: options.timeout, undo });
     const addresses = view.addresses.map(({ port, address }) => `${port} at ${address}`).join(', ');
     show(
       { ...container, generation, status: view.status, addresses: view.addresses },
@@ -168,7 +202,8 @@ async function update(
     const goal = goalOf(await storedPolicy(context, container.id), options.stable);
     // One that runs on under another policy is not waited for to its end.
     const isJob = goal.isJob && after.update?.at !== before.update?.at;
-    await watchDone(context, container, { goal: { ...goal, isJob }, generation, seconds: options.timeout }).catch(
+    const undo = [`rollback ${container.name}`, 'takes it back'] as const;
+    await watchDone(context, container, { goal: { ...goal, isJob }, generation, seconds: options.timeout, undo }).catch(
       (error: unknown) => {
         throw !hasPolicy || !(error instanceof RolledBack)
           ? error
@@ -213,7 +248,16 @@ export function addRun(program: Command, terminal: Terminal): void {
   )
     .option('--host <key>', 'Host to run on (default: any)')
     .option('-l, --label <key=value>', 'Label to tell containers apart by', collect)
-    .action(action<[string, string[], RunOptions]>(terminal, run));
+    .option('--job', 'Run once: show the log, exit with the exit code of the program, and remove the container')
+    .option('--keep', 'Leave the container of --job when it has ended')
+    .addOption(new Option('--rm', 'Run once, as --job').hideHelp())
+    .action(
+      action<[string, string[], RunOptions]>(terminal, (context, image, words, options) => {
+        // A job may take longer than a start does.
+        const isLong = (options.job ?? options.rm) === true && command.getOptionValueSource('timeout') === 'default';
+        return run(context, image, words, isLong ? { ...options, timeout: limits.cliWaitSecondsMax } : options);
+      }),
+    );
   const changing = program
     .command('update <container> [command...]')
     .description('Change a container in place, and wait until it is up again; its command follows --');

@@ -5,10 +5,12 @@ import type { Terminal } from '../../cli/context.ts';
 import { groups } from '../../cli/groups.ts';
 import { runLine } from '../../cli/run.ts';
 import { Output } from '../../cli/terminal/output.ts';
-import { farEnd, type Asked, type Scripted } from './client/server.ts';
+import { farEnd, type Asked, type Reaction, type Scripted } from './client/server.ts';
 
 /** Answers by `METHOD /path`; those of a list come one after another, and the last one stays. */
-export type Answers = Readonly<Record<string, Scripted | readonly Scripted[]>>;
+export type Answers = Readonly<Record<string, Reaction | readonly Reaction[]>>;
+
+const unknown: Reaction = { status: 404, body: { error: 'not_found' } };
 
 export interface Line {
   readonly code: number;
@@ -38,11 +40,12 @@ export async function commands(t: Test, answers: Answers, options: Options = {})
     asked.push(one);
     const request = `${one.method} ${one.path.replace(/\?.*/, '')}`;
     if (request === options.interruptedBy) return interrupt.abort();
-    const found = answers[request] ?? { status: 404, body: { error: 'not_found' } };
-    const all = Array.isArray(found) ? (found as readonly Scripted[]) : [found as Scripted];
+    const all = [answers[request] ?? unknown].flat();
     const at = counts.get(request) ?? 0;
     counts.set(request, at + 1);
-    const { status, body, headers } = all[Math.min(at, all.length - 1)] ?? { status: 500 };
+    const reaction = all[Math.min(at, all.length - 1)] ?? unknown;
+    if (typeof reaction === 'function') return reaction(response, one);
+    const { status, body, headers } = reaction;
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(body === undefined ? undefined : JSON.stringify(body));
   });

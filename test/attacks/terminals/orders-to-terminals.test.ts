@@ -20,7 +20,7 @@ const letters = '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645';
 
 const data = (value: unknown): Scripted => ({ status: 200, body: { data: value } });
 const image = { registry: 'docker.io', repository: 'library/web', tag: '1', digest: null };
-const container = { id: 'a', name: order, ...image, status: 'running', host_key: order, inserted_at: null };
+const container = { id: 'a', name: order, ...image, status: 'running', host_key: order, ports: [], inserted_at: null };
 const event = {
   id: '0-1-0',
   ts: '2026-11-24T12:00:00Z',

@@ -157,7 +157,11 @@ t.test('describe says in words what inspect has as JSON', async (t) => {
 
 t.test('port says the addresses, or why there is none', async (t) => {
   const { longshore } = await commands(t, { ...known, [`GET ${of}/status`]: ok(view) });
-  t.match(await longshore('port', 'web'), { code: 0, err: '', out: /^PORT +ADDRESS\n8080\/tcp +192\.0\.2\.7:28518\n$/ });
+  t.match(await longshore('port', 'web'), {
+    code: 0,
+    err: '',
+    out: /^PORT +ADDRESS\n8080\/tcp +192\.0\.2\.7:28518\n$/,
+  });
   t.equal((await longshore('port', 'web', '8080')).out, '192.0.2.7:28518\n');
   t.match(await longshore('port', 'web', '80'), { code: 1, err: 'web does not publish 80: it publishes 8080/tcp\n' });
   const down = await commands(t, { ...known, [`GET ${of}/status`]: ok({ ...stopped, addresses: [] }) });
