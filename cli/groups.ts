@@ -29,7 +29,7 @@ export const groupsWith = (loadClusters: Group['load']): readonly Group[] => [
   group('stats', async () => (await import('./tenant/stats.ts')).addStats),
   group('trace', async () => (await import('./history/trace.ts')).addTrace),
   group('audit', async () => (await import('./history/audit.ts')).addAudit),
-  group('exec forward', async () => (await import('./tenant/sessions/sessions.ts')).addSessions),
+  group('exec cp forward', async () => (await import('./tenant/sessions/sessions.ts')).addSessions),
   group('secret registry token', async () => (await import('./tenant/secrets.ts')).addAccess),
   group('policy', async () => (await import('./tenant/policy.ts')).addPolicy),
   group('peer', async () => (await import('./tenant/peers/peers.ts')).addPeers),

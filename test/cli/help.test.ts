@@ -6,7 +6,7 @@ import { groupsWithOps } from '../../ops/groups.ts';
 
 const verbs = new Set(
   (
-    'Allocate Allow Back Change Create Delete Diagnose Disable Forward Leave List Manage Move Pass Print Re-enable Refuse ' +
+    'Allocate Allow Back Change Copy Create Delete Diagnose Disable Forward Leave List Manage Move Pass Print Re-enable Refuse ' +
     'Remove Replace Restore Resume Return Revoke Run Select Set Show Sign Start Stop Store Stream Wait'
   ).split(' '),
 );

@@ -35,11 +35,11 @@ export const ok = (data: unknown, headers: Readonly<Record<string, string>> = {}
 export async function commands(t: Test, answers: Answers, options: Options = {}) {
   const asked: Asked[] = [];
   const counts = new Map<string, number>();
-  let interrupt = new AbortController();
+  const interrupt = { now: () => {} };
   const { url } = await farEnd(t, (response, one) => {
     asked.push(one);
     const request = `${one.method} ${one.path.replace(/\?.*/, '')}`;
-    if (request === options.interruptedBy) return interrupt.abort();
+    if (request === options.interruptedBy) return interrupt.now();
     const all = [answers[request] ?? unknown].flat();
     const at = counts.get(request) ?? 0;
     counts.set(request, at + 1);
@@ -49,8 +49,15 @@ export async function commands(t: Test, answers: Answers, options: Options = {})
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(body === undefined ? undefined : JSON.stringify(body));
   });
-  const longshore = async (...args: string[]): Promise<Line> => {
-    interrupt = new AbortController();
+  return { longshore: lineAt(url, options, (now) => (interrupt.now = now)), asked, url };
+}
+
+/** Commands against this server. @param started is given the Ctrl-C of each */
+export const lineAt =
+  (url: string, options: Options = {}, started: (interrupt: () => void) => void = () => {}) =>
+  async (...args: string[]): Promise<Line> => {
+    const interrupt = new AbortController();
+    started(() => interrupt.abort());
     const [out, err] = [outputOf(options.columns), outputOf(options.columns)];
     const terminal: Terminal = {
       env: { LONGSHORE_SERVER: url, LONGSHORE_TOKEN: options.token ?? 'a.b.c', LONGSHORE_CONFIG: '/nonexistent' },
@@ -63,8 +70,6 @@ export async function commands(t: Test, answers: Answers, options: Options = {})
     const code = await runLine(args, terminal, groups);
     return { code, out: out.text(), err: err.text() };
   };
-  return { longshore, asked, url };
-}
 
 function outputOf(columns: number | undefined) {
   const chunks: Buffer[] = [];

@@ -6,6 +6,7 @@ import { InterruptedError } from '../../client/errors.ts';
 import type { Context } from '../../context.ts';
 import { Exit, Refused } from '../../terminal/errors.ts';
 import { findContainer } from '../find.ts';
+import { channel } from './channels.ts';
 import { endOf, openSession, pour, saidIn, Upstream } from './session.ts';
 
 export interface ExecOptions {
@@ -14,8 +15,6 @@ export interface ExecOptions {
   readonly user?: string;
   readonly workdir?: string;
 }
-
-const channel = { input: 0, output: 1, errors: 2, control: 3 } as const;
 
 /** Carries the terminal into the process, and its output back; resolves to its exit code. */
 async function carry(

@@ -1,4 +1,4 @@
-/** `exec` and `forward`: what carries a session is loaded when one is opened. */
+/** `exec`, `cp` and `forward`: what carries a session is loaded when one is opened. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { action, type Terminal } from '../../context.ts';
 import { WrongUsage } from '../../terminal/errors.ts';
@@ -35,7 +35,20 @@ export function addSessions(program: Command, terminal: Terminal): void {
         // As for kubectl: two dashes before the program are none of it.
         const command = first === '--' ? rest : [first ?? '', ...rest];
         if (command.length === 0) throw new WrongUsage('exec: give a command after the two dashes');
+        if (first?.startsWith('-') === true && first !== '--')
+          throw new WrongUsage(`"${first}": options stand before the container: longshore exec ${first} ${name} ...`);
         await exec(context, name, command, options);
+      }),
+    );
+  program
+    .command('cp')
+    .description('Copy a file into a container, or out of it')
+    .argument('<from>', 'File, or CONTAINER:PATH; - for standard input')
+    .argument('<to>', 'CONTAINER:PATH, or file; - for standard output')
+    .action(
+      action<[string, string]>(terminal, async (...given) => {
+        const { cp } = await import('./cp.ts');
+        await cp(...given);
       }),
     );
   program
