@@ -8,6 +8,7 @@ import * as container from './api/container.ts';
 import * as fields from './api/fields/container.ts';
 import * as drain from './api/drain.ts';
 import { Event } from './api/event.ts';
+import * as frames from './api/frames.ts';
 import * as host from './api/host.ts';
 import * as key from './api/keys/key.ts';
 import * as session from './api/keys/session.ts';
@@ -65,6 +66,13 @@ export const components = {
   Secret: secret.SecretView,
   SecretPut: secret.SecretBody,
   SecretUses: secret.SecretUses,
+
+  EventFrame: frames.EventFrame,
+  LogFrame: frames.LogFrame,
+  StatsFrame: frames.StatsFrame,
+  WatchFrame: frames.WatchFrame,
+  StreamEnd: frames.StreamEnd,
+  StreamReset: frames.StreamReset,
 
   Key: key.KeyView,
   KeyCreate: key.KeyBody,

@@ -23,6 +23,7 @@ import {
 import { ApiDocument, Health } from './components.ts';
 import type { ErrorCode, SuccessCode } from './errors.ts';
 import { Event, eventTypes } from './api/event.ts';
+import { EventFrame, LogFrame, StatsFrame, WatchFrame } from './api/frames.ts';
 import { HostDetail } from './api/drain.ts';
 import {
   EnrolBody,
@@ -60,6 +61,8 @@ import { UsageView } from './api/usage/usage.ts';
 import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantSummary, TenantView } from './api/tenant.ts';
 import type { Scope } from './scopes.ts';
 import { containerStatuses } from './words.ts';
+
+export const eventStream = 'text/event-stream';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -109,8 +112,9 @@ export interface Route {
   readonly beside?: Readonly<Record<string, TSchema>>;
   readonly errors: readonly ErrorCode[];
   /**
-   * With `?follow=true` the answer is a stream of Server-Sent Events, of the items of a list after
-   * the one that the client names, or of values as they are now.
+   * The answer is a stream of Server-Sent Events, of the items of a list after the one that the
+   * client names, or of values as they are now. Of a route that has other answers, too: with
+   * `?follow=true`, as of `/stream` below its path.
    */
   readonly streams?: 'resumable' | 'live';
   /** The connection goes on with WebSocket. With a cookie, an `Origin` of our own is needed. */
@@ -119,7 +123,10 @@ export interface Route {
   readonly acts?: true;
   /** The answer is not wrapped in `data`: health, OpenAPI. */
   readonly bare?: true;
-  /** Media types of an answer that is a file and not JSON of the API. */
+  /**
+   * Media types of an answer that is a file and not JSON of the API. Of a stream alone
+   * (`eventStream`), `data` is the schema of its frames.
+   */
   readonly media?: readonly string[];
   /**
    * For people in a browser: errors are pages, success is a page or leads to one, and cookies are
@@ -296,6 +303,7 @@ const eventsQuery = {
   ...pastQuery,
   follow,
 } satisfies Record<string, QueryParameter>;
+const eventsFirst = integer(1, limits.eventsMax, limits.eventsDefault, 'Newest events to begin with.');
 const force = flag('Remove the host even if containers may run on it: it stays fenced until they have stopped.');
 const dead = flag(
   'With `force`: you confirm that nothing runs on the host any more; its containers are placed elsewhere at once.',
@@ -367,9 +375,10 @@ export const routes = [
     summary:
       'Follow the caller’s containers as Server-Sent Events: all with their status, and then each that changes, without a gap.',
     success: 'ok',
-    data: Type.String(),
+    data: WatchFrame,
     errors: [],
-    media: ['text/event-stream'],
+    media: [eventStream],
+    streams: 'resumable',
   },
   {
     name: 'spec.create',
@@ -528,6 +537,21 @@ export const routes = [
     data: Type.Array(Event),
     beside: nextCursor,
     errors: ['invalid'],
+    streams: 'resumable',
+  },
+  {
+    name: 'event.stream',
+    method: 'GET',
+    path: `${compute}/events/stream`,
+    access: 'tenant',
+    scopes: readers,
+    summary:
+      'Stream the events of the caller’s containers as Server-Sent Events: the newest, and then each that comes.',
+    query: { limit: eventsFirst },
+    success: 'ok',
+    data: EventFrame,
+    errors: ['invalid'],
+    media: [eventStream],
     streams: 'resumable',
   },
   {
@@ -838,6 +862,20 @@ export const routes = [
     ignores: 'named',
   },
   {
+    name: 'container.logs.stream',
+    method: 'GET',
+    path: `${compute}/:id/logs/stream`,
+    access: 'tenant',
+    scopes: readers,
+    summary: 'Stream log lines as Server-Sent Events: the newest, and then each that comes.',
+    query: { limit: integer(1, limits.logsMax, limits.logsDefault, 'Newest lines to begin with.') },
+    success: 'ok',
+    data: LogFrame,
+    errors: ['not_found', 'invalid'],
+    media: [eventStream],
+    streams: 'resumable',
+  },
+  {
     name: 'container.events',
     method: 'GET',
     path: `${compute}/:id/events`,
@@ -852,6 +890,20 @@ export const routes = [
     streams: 'resumable',
   },
   {
+    name: 'container.events.stream',
+    method: 'GET',
+    path: `${compute}/:id/events/stream`,
+    access: 'tenant',
+    scopes: readers,
+    summary: 'Stream the events of a container as Server-Sent Events: the newest, and then each that comes.',
+    query: { limit: eventsFirst },
+    success: 'ok',
+    data: EventFrame,
+    errors: ['not_found', 'invalid'],
+    media: [eventStream],
+    streams: 'resumable',
+  },
+  {
     name: 'container.stats',
     method: 'GET',
     path: `${compute}/:id/stats`,
@@ -862,6 +914,19 @@ export const routes = [
     success: 'ok',
     data: ContainerStats,
     errors: ['not_found', 'invalid', 'conflict'],
+    streams: 'live',
+  },
+  {
+    name: 'container.stats.stream',
+    method: 'GET',
+    path: `${compute}/:id/stats/stream`,
+    access: 'tenant',
+    scopes: readers,
+    summary: 'Stream what is in use as Server-Sent Events, once a second.',
+    success: 'ok',
+    data: StatsFrame,
+    errors: ['not_found', 'conflict'],
+    media: [eventStream],
     streams: 'live',
   },
   {

@@ -73,9 +73,17 @@ interface FollowOptions {
 /**
  * The items of a stream, as `followFrames`. As with every answer, the server is trusted to send
  * what its document says.
+ * @param onReset called where the stream does not go on behind the last item: some may be missing
  */
-export async function* follow<Item>(...given: Parameters<typeof followFrames>): AsyncGenerator<Item, void> {
-  for await (const frame of followFrames(...given)) yield valueOf(frame) as Item;
+export async function* follow<Item>(
+  open: Open,
+  signal: AbortSignal,
+  { onReset, ...options }: FollowOptions & { readonly onReset?: () => void } = {},
+): AsyncGenerator<Item, void> {
+  for await (const frame of followFrames(open, signal, options)) {
+    if (frame.event === 'reset') onReset?.();
+    else yield valueOf(frame) as Item;
+  }
 }
 
 /**

@@ -179,6 +179,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/compute/events/stream': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Stream the events of the caller’s containers as Server-Sent Events: the newest, and then each that comes.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['event_stream'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/compute/registries': {
     parameters: {
       query?: never;
@@ -475,6 +495,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/compute/{id}/logs/stream': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Stream log lines as Server-Sent Events: the newest, and then each that comes.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['container_logs_stream'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/compute/{id}/events': {
     parameters: {
       query?: never;
@@ -495,6 +535,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/compute/{id}/events/stream': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Stream the events of a container as Server-Sent Events: the newest, and then each that comes.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['container_events_stream'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/compute/{id}/stats': {
     parameters: {
       query?: never;
@@ -507,6 +567,26 @@ export interface paths {
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_stats'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/stats/stream': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Stream what is in use as Server-Sent Events, once a second.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['container_stats_stream'];
     put?: never;
     post?: never;
     delete?: never;
@@ -2309,6 +2389,113 @@ export interface components {
           gid: number;
         };
       };
+    };
+    /** @description Its `id` is that of the event. */
+    EventFrame:
+      | {
+          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          id: string;
+          /** @constant */
+          event: 'event';
+          data: components['schemas']['Event'];
+        }
+      | {
+          /** @constant */
+          event: 'reset';
+          data: components['schemas']['StreamReset'];
+        }
+      | {
+          /** @constant */
+          event: 'end';
+          data: components['schemas']['StreamEnd'];
+        };
+    /** @description Its `id` is the `seq` of the line. */
+    LogFrame:
+      | {
+          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          id: string;
+          /** @constant */
+          event: 'log';
+          data: components['schemas']['LogEntry'];
+        }
+      | {
+          /** @constant */
+          event: 'reset';
+          data: components['schemas']['StreamReset'];
+        }
+      | {
+          /** @constant */
+          event: 'end';
+          data: components['schemas']['StreamEnd'];
+        };
+    StatsFrame:
+      | {
+          /** @constant */
+          event: 'stats';
+          data: components['schemas']['ContainerStats'];
+        }
+      | {
+          /** @constant */
+          event: 'end';
+          data: components['schemas']['StreamEnd'];
+        };
+    WatchFrame:
+      | {
+          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          id?: string;
+          /** @constant */
+          event: 'item';
+          data: components['schemas']['ContainerItem'];
+        }
+      | {
+          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          id?: string;
+          /** @constant */
+          event: 'removed';
+          data: {
+            /** Format: uuid */
+            id: string;
+          };
+        }
+      | {
+          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          id: string;
+          /** @constant */
+          event: 'synced';
+          data: {
+            position: string;
+          };
+        }
+      | {
+          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          id: string;
+          /** @constant */
+          event: 'heartbeat';
+          data: {
+            position: string;
+          };
+        }
+      | {
+          /** @constant */
+          event: 'reset';
+          data: components['schemas']['StreamReset'];
+        }
+      | {
+          /** @constant */
+          event: 'end';
+          data: components['schemas']['StreamEnd'];
+        };
+    StreamEnd: {
+      /** @enum {string} */
+      reason: 'done' | 'unauthenticated' | 'stopping';
+    };
+    StreamReset: {
+      /**
+       * @description `unknown`: the id is none of this stream. `expired`: what comes behind it is no longer kept.
+       * @enum {string}
+       */
+      reason: 'unknown' | 'expired';
+      oldest: string | null;
     };
     Key: {
       /** Format: uuid */
@@ -4288,6 +4475,44 @@ export interface operations {
       504: components['responses']['Timeout'];
     };
   };
+  event_stream: {
+    parameters: {
+      query?: {
+        /** @description Newest events to begin with. */
+        limit?: number;
+      };
+      header?: {
+        /** @description Of a stream: the `id` of the last frame that was received. */
+        'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
   registry_list: {
     parameters: {
       query?: never;
@@ -5373,6 +5598,47 @@ export interface operations {
       504: components['responses']['Timeout'];
     };
   };
+  container_logs_stream: {
+    parameters: {
+      query?: {
+        /** @description Newest lines to begin with. */
+        limit?: number;
+      };
+      header?: {
+        /** @description Of a stream: the `id` of the last frame that was received. */
+        'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
+      };
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
   container_events: {
     parameters: {
       query?: {
@@ -5430,6 +5696,47 @@ export interface operations {
       504: components['responses']['Timeout'];
     };
   };
+  container_events_stream: {
+    parameters: {
+      query?: {
+        /** @description Newest events to begin with. */
+        limit?: number;
+      };
+      header?: {
+        /** @description Of a stream: the `id` of the last frame that was received. */
+        'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
+      };
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
   container_stats: {
     parameters: {
       query?: {
@@ -5457,6 +5764,42 @@ export interface operations {
           'application/json': {
             data: components['schemas']['ContainerStats'];
           };
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_stats_stream: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
           'text/event-stream': string;
         };
       };

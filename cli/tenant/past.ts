@@ -53,7 +53,7 @@ interface PageQuery {
 }
 
 interface StreamRequest {
-  readonly query: { readonly limit: number; readonly follow: true };
+  readonly query: { readonly limit: number };
   readonly header: { readonly 'Last-Event-ID'?: string };
   readonly signal: AbortSignal;
 }
@@ -98,7 +98,7 @@ async function* past<Item>(
 
 /** What was, and then what comes. */
 async function* entriesOf<Item>(
-  { terminal: { signal } }: Context,
+  { terminal: { signal, stderr } }: Context,
   source: Source<Item>,
   options: PastOptions,
 ): AsyncGenerator<Item, void> {
@@ -107,8 +107,9 @@ async function* entriesOf<Item>(
     return;
   }
   const stream = (limit: number, after?: string): AsyncGenerator<Item, void> =>
-    follow<Item>((header, ended) => source.open({ query: { limit, follow: true }, header, signal: ended }), signal, {
+    follow<Item>((header, ended) => source.open({ query: { limit }, header, signal: ended }), signal, {
       after,
+      onReset: () => stderr.write('the stream began again: some that came meanwhile may be missing\n'),
     });
   const { isWanted, pageMost, shown } = source;
   const { tail, lines = tail ?? shown, since, until } = options;
@@ -188,7 +189,7 @@ function logsOf({ api }: Context, { id }: Named, { grep }: LogOptions): Source<L
       listed(api.GET('/api/v2/compute/{id}/logs', { params: { path, query: { ...query, ...contains } } })),
     newest: (limit) => listed(api.GET('/api/v2/compute/{id}/logs', { params: { path, query: { limit } } })),
     open: ({ signal, ...given }) =>
-      api.GET('/api/v2/compute/{id}/logs', { params: { path, ...given }, parseAs: 'stream', signal }),
+      api.GET('/api/v2/compute/{id}/logs/stream', { params: { path, ...given }, parseAs: 'stream', signal }),
     frameOf: ({ seq }) => String(seq),
     compare: (one, other) => one.seq - other.seq,
     isWanted: grep === undefined ? undefined : ({ line }) => line.includes(grep),
@@ -273,9 +274,9 @@ function eventsOf({ api }: Context, one: Named | undefined, { type }: EventOptio
     newest: (limit) => list({ limit }),
     open: ({ signal, ...given }) =>
       path === undefined
-        ? api.GET('/api/v2/compute/events', { params: given, parseAs: 'stream', signal })
-        : api.GET('/api/v2/compute/{id}/events', { params: { path, ...given }, parseAs: 'stream', signal }),
-    frameOf: ({ id }) => `0.${id}`,
+        ? api.GET('/api/v2/compute/events/stream', { params: given, parseAs: 'stream', signal })
+        : api.GET('/api/v2/compute/{id}/events/stream', { params: { path, ...given }, parseAs: 'stream', signal }),
+    frameOf: ({ id }) => id,
     compare: (one, other) => compareEvents(one.id, other.id),
     isWanted: type === undefined ? undefined : (event) => type.includes(event.type),
     pageMost: limits.eventsMax,

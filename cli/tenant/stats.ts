@@ -44,11 +44,7 @@ async function stats(context: Context, names: readonly string[], options: { read
   if (options.follow === true && only !== undefined && others.length === 0) {
     const samples = follow<Stats>(
       (_header, signal) =>
-        api.GET('/api/v2/compute/{id}/stats', {
-          params: { path: { id: only.id }, query: { follow: true } },
-          parseAs: 'stream',
-          signal,
-        }),
+        api.GET('/api/v2/compute/{id}/stats/stream', { params: { path: { id: only.id } }, parseAs: 'stream', signal }),
       terminal.signal,
     );
     if (!isJson)

@@ -127,7 +127,7 @@ export function routesTable(routes: readonly Route[], ...accesses: readonly Acce
         Object.entries(route.query ?? {})
           .map(([name, parameter]) => parameterText(name, parameter))
           .join('<br>'),
-        `${successStatus[route.success]}${route.streams !== undefined ? ', or a stream' : ''}`,
+        `${successStatus[route.success]}${route.streams === undefined ? '' : route.media === undefined ? ', or a stream' : ', a stream'}`,
         ...(hasScopes ? [(route.scopes ?? []).map((scope) => code(scopeText(scope))).join('<br>')] : []),
         route.errors.map((error) => `${errorStatus[error]} ${error}`).join('<br>'),
         route.summary,

@@ -1,6 +1,6 @@
 /** The route table as an OpenAPI 3.1 document. Pure. */
 import { components } from '../../schemas/components.ts';
-import { errorsOf, type Route } from '../../schemas/routes.ts';
+import { errorsOf, eventStream, type Route } from '../../schemas/routes.ts';
 import { scopeText } from '../../schemas/scopes.ts';
 import { successStatus, type SuccessCode } from '../../schemas/errors.ts';
 import { cookieName } from '../auth/credentials.ts';
@@ -71,14 +71,20 @@ const hasLocation = ({ method, made }: Route, code: SuccessCode): boolean =>
   code === 'see_other' || (code === 'created' && (made !== undefined || method === 'PUT'));
 
 /** What a route answers with as one of its media types. */
-const fileSchema = (route: Route, media: string): unknown =>
-  media === 'application/json' ? route.data : { type: 'string' };
+function fileSchema({ data }: Route, media: string): unknown {
+  if (media === 'application/json') return data;
+  return media === eventStream ? framesOf(data) : { type: 'string' };
+}
 
-const frames = (of: string): Json => ({
+/** OpenAPI 3.1 has no schema of a stream's items, so it stands where JSON Schema has that of a text. */
+const framesOf = (frame: unknown): Json => ({
   type: 'string',
-  description: `Server-Sent Events; the \`data\` of each is ${of}.`,
+  description: 'Server-Sent Events. `data` of a frame is JSON.',
+  contentMediaType: eventStream,
+  contentSchema: { type: 'array', items: frame },
 });
-const framesOf = { resumable: frames('an item of the list'), live: frames('the `data` of the other answer') } as const;
+
+const framesElsewhere: Json = { type: 'string', description: 'Server-Sent Events, as of `/stream` below this path.' };
 
 const objectOf = (properties: Json, required: readonly string[]): Json => ({
   type: 'object',
@@ -94,7 +100,7 @@ function contentOf(route: Route): Json {
   const wrapped = objectOf({ data: route.data, ...route.beside }, ['data']);
   return {
     'application/json': { schema: route.bare === true ? route.data : wrapped },
-    ...(route.streams === undefined ? {} : { 'text/event-stream': { schema: framesOf[route.streams] } }),
+    ...(route.streams === undefined ? {} : { [eventStream]: { schema: framesElsewhere } }),
   };
 }
 

@@ -51,7 +51,7 @@ const conditionsOf = (route: Route): Parameter[] => {
 export const parametersOf = (route: Route): Parameter[] => [
   ...inPath(route),
   ...inQuery(route),
-  ...(route.streams === 'resumable' || route.media?.includes('text/event-stream') === true ? [resume] : []),
+  ...(route.streams === 'resumable' ? [resume] : []),
   ...(isRepeatable(route) ? [idempotency] : []),
   ...conditionsOf(route),
 ];

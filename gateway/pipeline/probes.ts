@@ -5,9 +5,10 @@
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import { failure } from '../http/respond.ts';
 import { tenantOf, type HandlerOf, type Handlers } from '../call.ts';
+import type { TracedRoute } from '../streams/requests.ts';
 
 export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers> {
-  const traced: HandlerOf<'container.logs' | 'container.events'> = (call) =>
+  const traced: HandlerOf<TracedRoute> = (call) =>
     ask(
       'read',
       { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, ...call.origin },
@@ -25,6 +26,7 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
     | 'spec.patch'
     | 'container.secrets.put'
     | 'container.stats'
+    | 'container.stats.stream'
     | 'container.exec'
     | 'container.forward'
   > = (call) =>
@@ -41,8 +43,11 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
   return {
     'container.logs': traced,
     'container.events': traced,
+    'container.logs.stream': traced,
+    'container.events.stream': traced,
     'container.wait': container,
     'container.stats': container,
+    'container.stats.stream': container,
     'container.exec': container,
     'container.forward': container,
     'container.update': container,

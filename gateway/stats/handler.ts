@@ -21,7 +21,10 @@ export interface StatsRouteOptions {
   readonly log: Log;
 }
 
-type Call = CallOf<'container.stats'>;
+type Call = CallOf<'container.stats' | 'container.stats.stream'>;
+
+/** The route that streams has no such parameter. */
+const wantsOne = ({ query, ...call }: Call): boolean => 'follow' in query && wantsAnswer({ ...call, query });
 
 /** Where the container runs, as its owner says; the owner checks the tenant (A6). */
 const placeOf = (options: StatsRouteOptions, call: Call, kind: LaneKind, deadlineMs: number): Promise<Outcome> =>
@@ -147,7 +150,7 @@ async function once(options: StatsRouteOptions, call: Call): Promise<Handled | u
     // What refuses it is an answer over HTTP; after the first frame there are only ends.
     const first = await firstOf(share, options, call);
     if ('code' in first) return share.ended()?.reason === 'not_running' ? undefined : first;
-    if (wantsAnswer(call)) return ok(first.stats);
+    if (wantsOne(call)) return ok(first.stats);
     return await follow(
       options,
       call,
@@ -160,7 +163,7 @@ async function once(options: StatsRouteOptions, call: Call): Promise<Handled | u
 }
 
 export const statsHandler =
-  (options: StatsRouteOptions): HandlerOf<'container.stats'> =>
+  (options: StatsRouteOptions): HandlerOf<'container.stats' | 'container.stats.stream'> =>
   async (call): Promise<Handled> => {
     // An update or a restart puts another run in the place of the one that was asked for.
     const untilMs = Math.min(call.deadlineMs, options.clock.monotonicMs() + limits.statsSwapMs);

@@ -1,6 +1,7 @@
-/** `GET /:id/events` and `GET /events`: the newest events, or a stream of them. */
+/** `GET /:id/events` and `GET /events`: the events that are kept, or a stream of them. */
 import { decodePastCursor, encodePastCursor, type PastCursor } from '../../schemas/api/cursor.ts';
 import { compareEvents, eventSeenBy, type Event } from '../../schemas/api/event.ts';
+import type { StreamReset } from '../../schemas/api/frames.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { RecentAsk } from '../../schemas/wire/asks.ts';
@@ -11,15 +12,13 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { succeeded, tenantOf, type Call, type CallOf, type Handled, type HandlerOf } from '../call.ts';
 import {
+  eventIdIn,
   followedBy,
-  frameIdOf,
-  parseFrameId,
   recentOf,
   withRecent,
   type EventPage,
   type EventPosition,
   type EventReader,
-  type FrameId,
   type NewestEvents,
   type Recent,
 } from './events.ts';
@@ -28,11 +27,12 @@ import { FollowedMetadata, metadataOf } from '../compute/metadata.ts';
 import { pageResult, wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import { pageOf, type PastPage, type PastRange, type Placed } from './past.ts';
+import { resetFrames } from './sse.ts';
 import { AskError, follow, pastOf, readNow, traceOf, wantsAnswer, type Past } from './requests.ts';
 
 export interface EventRoutesOptions {
   readonly ask: AskOwner;
-  readonly events: Pick<EventReader, 'newest' | 'past' | 'after' | 'positionAfter'>;
+  readonly events: Pick<EventReader, 'newest' | 'past' | 'after' | 'resume'>;
   readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -149,18 +149,16 @@ interface EventWish extends Omit<Past, 'isReversed'> {
 }
 
 /**
- * Where a follower continues: at the newest event, after the frame that the client names, or after
- * a page.
+ * Where a follower continues: at the newest event, after what the client names, or after a page.
  */
 type Place =
   | { readonly kind: 'newest' }
-  | { readonly kind: 'frame'; readonly frame: FrameId }
+  | { readonly kind: 'named'; readonly lastEventId: string }
   | { readonly kind: 'position'; readonly position: EventPosition };
 
 function firstPlace({ exchange }: Call): Place {
   const { lastEventId } = exchange.head.headers;
-  const frame = lastEventId === undefined ? undefined : parseFrameId(lastEventId);
-  return frame === undefined ? { kind: 'newest' } : { kind: 'frame', frame };
+  return lastEventId === undefined ? { kind: 'newest' } : { kind: 'named', lastEventId };
 }
 
 /** One client that follows events. */
@@ -169,6 +167,8 @@ class EventFollower {
   readonly #source: EventSource;
   readonly #limit: number;
   #place: Place;
+  /** Before it was said. */
+  #reset: StreamReset | undefined;
 
   constructor(options: EventRoutesOptions, source: EventSource, call: Call, limit: number) {
     this.#options = options;
@@ -186,25 +186,25 @@ class EventFollower {
       deadlineMs,
     );
     this.#place = { kind: 'position', position: page.position };
-    const frames = page.events.map((placed, at) => ({
-      id: frameIdOf(placed),
-      event: 'event',
-      data: JSON.stringify(shown[at]),
-    }));
-    return { frames, more: page.more, ended: false };
+    const frames = shown.map((event) => ({ id: event.id, event: 'event', data: JSON.stringify(event) }));
+    const reset = resetFrames(this.#reset);
+    this.#reset = undefined;
+    return { frames: [...reset, ...frames], more: page.more, ended: false };
   }
 
   async #read(deadlineMs: number): Promise<EventPage> {
     const place = this.#place;
     if (place.kind === 'newest') return this.#source.newest('watch', this.#limit, deadlineMs);
-    const given = place.kind === 'frame' ? place.frame.eventId : place.position.given;
+    const given = place.kind === 'named' ? null : place.position.given;
     // Asks the owner first: see streams/events.ts.
     const recent = await this.#source.recent('watch', { after: given ?? '' }, limits.eventsMax, deadlineMs);
     const subject = this.#source.subject();
     const { events } = this.#options;
-    const position = place.kind === 'frame' ? await events.positionAfter(subject, place.frame, recent) : place.position;
-    // Kept even if the next read fails, so that the frame's position is looked up only once.
+    if (place.kind === 'position') return followedBy(await events.after(subject, place.position), recent);
+    const { position, reset } = await events.resume(subject, eventIdIn(place.lastEventId), recent);
+    // Kept even if the next read fails, so that it is looked up only once.
     this.#place = { kind: 'position', position };
+    this.#reset = reset;
     return followedBy(await events.after(subject, position), recent);
   }
 }
@@ -239,6 +239,10 @@ async function eventsOf(
       );
     });
   }
+  return streamOf(options, source, call, limit);
+}
+
+function streamOf(options: EventRoutesOptions, source: EventSource, call: Call, limit: number): Promise<Handled> {
   const follower = new EventFollower(options, source, call, limit);
   return follow(options, call, source.subject(), () => follower.show());
 }
@@ -248,6 +252,18 @@ export function eventRoutes(options: EventRoutesOptions) {
     const traced = await traceOf(options, call, 'read', call.deadlineMs);
     return traced.ok ? eventsOf(options, call, call.params.id) : traced.outcome;
   };
+  const streamOfContainer: HandlerOf<'container.events.stream'> = async (call) => {
+    const traced = await traceOf(options, call, 'read', call.deadlineMs);
+    if (!traced.ok) return traced.outcome;
+    return streamOf(options, new EventSource(options, call, call.params.id), call, call.query.limit);
+  };
   const ofTenant: HandlerOf<'event.list'> = (call) => eventsOf(options, call, null);
-  return { 'container.events': ofContainer, 'event.list': ofTenant };
+  const streamOfTenant: HandlerOf<'event.stream'> = (call) =>
+    streamOf(options, new EventSource(options, call, null), call, call.query.limit);
+  return {
+    'container.events': ofContainer,
+    'container.events.stream': streamOfContainer,
+    'event.list': ofTenant,
+    'event.stream': streamOfTenant,
+  };
 }

@@ -14,12 +14,14 @@ import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import type { Author } from '../../schemas/api/audit/line.ts';
 import { compareEvents, EventBody, placeOfEvent, type Event } from '../../schemas/api/event.ts';
+import type { ResetReason } from '../../schemas/api/frames.ts';
 import type { RecentEvents } from '../../schemas/wire/answers.ts';
 import { authorsHeader, EventAuthors } from '../../schemas/records/event-authors.ts';
 import { limits } from '../../schemas/limits.ts';
 import { minutes } from '../../schemas/limits/units.ts';
 import type { PastCursor } from '../../schemas/api/cursor.ts';
 import { PastReader, type PastFound, type PastRange } from './past.ts';
+import type { Resumed } from './sse.ts';
 import { SubjectReader } from './subject-reader.ts';
 import { TailReader } from './tails.ts';
 
@@ -62,20 +64,25 @@ export interface NewestEvents extends EventPage {
   readonly older: PastCursor | undefined;
 }
 
-/** What `Last-Event-ID` holds: where to read, and which event was sent last. */
-export interface FrameId {
-  readonly seq: number;
-  readonly eventId: string;
-}
+/** Ids of frames had a position before that of the event in the last release. */
+const frameIdPattern = /^(?:\d{1,15}\.)?(\d{1,6}-\d{1,15}-\d{1,6})$/;
 
-const frameIdPattern = /^(\d{1,15})\.(\d{1,6}-\d{1,15}-\d{1,6})$/;
+/** The event that `Last-Event-ID` names; undefined if it is none of ours. */
+export const eventIdIn = (lastEventId: string): string | undefined => frameIdPattern.exec(lastEventId)?.[1];
 
-export const frameIdOf = ({ seq, event }: PlacedEvent): string => `${seq}.${event.id}`;
+const partitionOf = (id: string): string => id.slice(0, id.indexOf('-'));
 
-/** Undefined if the text is not a frame id of ours: the stream then starts as without one. */
-export function parseFrameId(text: string): FrameId | undefined {
-  const [, seq, eventId] = frameIdPattern.exec(text) ?? [];
-  return seq === undefined || eventId === undefined ? undefined : { seq: Number(seq), eventId };
+/**
+ * Whether a follower can go on behind an event. Pure.
+ * @param oldest that is kept, with its partition
+ * @param last entry that was committed; a later one was undone by a restore, and its number is used
+ *   again
+ */
+export function resetOf(id: string | undefined, oldest: string | undefined, last: number): ResetReason | undefined {
+  const entry = id === undefined ? undefined : placeOfEvent(id)?.entry;
+  if (id === undefined || entry === undefined || entry > last) return 'unknown';
+  if (oldest !== undefined && partitionOf(id) !== partitionOf(oldest)) return 'unknown';
+  return oldest === undefined || compareEvents(id, oldest) < 0 ? 'expired' : undefined;
 }
 
 /** The events among these that the reader was not given before. Pure. */
@@ -190,21 +197,30 @@ export class EventReader {
     return this.#past.find(range);
   }
 
-  /** Where a follower continues that was last given the event of this frame. */
-  async positionAfter(
+  /**
+   * Where a follower continues that was last given this event; undefined: its client named none.
+   * @param recent the owner's events from the oldest on
+   */
+  async resume(
     subject: string,
-    { seq, eventId }: FrameId,
-    recent: Pick<Recent, 'last'>,
-  ): Promise<EventPosition> {
-    // The event is later than everything that was committed, so a restore has undone it. Its
-    // numbers will be used again.
-    if ((placeOfEvent(eventId)?.entry ?? Infinity) > recent.last) return beginning;
-    const next = Math.max(1, seq);
-    const [first] = this.#placeAll((await this.#reader.page(subject, next)).messages);
-    // If the stream does not have the event at the frame's position, all of it is read; the id
-    // shows which events were given before.
-    const isThere = first !== undefined && compareEvents(first.event.id, eventId) <= 0;
-    return { next: isThere ? next : 1, given: eventId };
+    given: string | undefined,
+    { events, last }: Pick<Recent, 'events' | 'last'>,
+  ): Promise<Resumed<EventPosition>> {
+    const first = await this.#reader.firstFrom(subject, 1);
+    const kept = [...(first === undefined ? [] : this.#place(first).map(({ event }) => event)), ...events];
+    const oldest = kept.map(({ id }) => id).sort(compareEvents)[0];
+    const reason = resetOf(given, oldest, last);
+    if (given === undefined || reason !== undefined) {
+      return { position: beginning, reset: { reason: reason ?? 'unknown', oldest: oldest ?? null } };
+    }
+    const isBefore = (message: ReadMessage): boolean => {
+      const [one] = this.#place(message);
+      return one !== undefined && compareEvents(one.event.id, given) <= 0;
+    };
+    const end = await this.#reader.last(subject);
+    const next =
+      end !== undefined && isBefore(end) ? end.sequence : await this.#reader.positionBefore(subject, isBefore);
+    return { position: { next, given } };
   }
 
   async after(subject: string, from: EventPosition): Promise<EventPage> {

@@ -14,7 +14,8 @@ import type { Meters } from '../metrics.ts';
 import { noPlaceFor } from '../http/refusals.ts';
 import { everyAnswer, type Result } from '../http/respond.ts';
 import type { Seats, Unseated } from '../../lib/seats.ts';
-import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
+import type { EndReason } from '../../schemas/api/frames.ts';
+import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type Frame } from './sse.ts';
 
 /** The frames that a source has now. `more`: ask again at once. `ended`: nothing will follow. */
 export interface Showing {

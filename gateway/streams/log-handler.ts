@@ -1,4 +1,4 @@
-/** `GET /:id/logs`: the newest lines, or a stream of them. */
+/** `GET /:id/logs`: the lines that are kept, or a stream of them. */
 import type { Log } from '../../lib/log.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -6,42 +6,48 @@ import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { tenantOf, type CallOf, type HandlerOf } from '../call.ts';
 import { decodeLogCursor, encodeLogCursor } from '../../schemas/api/cursor.ts';
+import type { StreamReset } from '../../schemas/api/frames.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { pageResult, wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import type { Showing, StreamHost } from './host.ts';
 import type { LogPage, LogPosition, LogReader, NewestLines } from './logs.ts';
 import { follow, pastOf, readNow, traceOf, wantsAnswer, type Past } from './requests.ts';
+import { resetFrames } from './sse.ts';
 import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 
 export interface LogRouteOptions {
   readonly ask: AskOwner;
-  readonly logs: Pick<LogReader, 'newest' | 'past' | 'after' | 'positionAfter'>;
+  readonly logs: Pick<LogReader, 'newest' | 'past' | 'after' | 'resume'>;
   readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** A line's number in `Last-Event-ID`; undefined for a header of another form. */
-const sequenceOf = (lastEventId: string | undefined): number | undefined =>
-  lastEventId !== undefined && /^\d{1,16}$/.test(lastEventId) ? Number(lastEventId) : undefined;
+const sequenceOf = (lastEventId: string): number | undefined =>
+  /^\d{1,16}$/.test(lastEventId) ? Number(lastEventId) : undefined;
+
+type LogRoute = 'container.logs' | 'container.logs.stream';
 
 const ended: Showing = { frames: [], more: false, ended: true };
 
 /** One client that follows a container's lines. */
 class LogFollower {
   readonly #options: LogRouteOptions;
-  readonly #call: CallOf<'container.logs'>;
+  readonly #call: CallOf<LogRoute>;
   readonly #limit: number;
-  readonly #resumeSeq: number | undefined;
+  readonly #lastEventId: string | undefined;
+  /** Before it was said. */
+  #reset: StreamReset | undefined;
   #position: LogPosition | undefined;
   #quietSinceMs: number;
 
-  constructor(options: LogRouteOptions, call: CallOf<'container.logs'>, limit: number) {
+  constructor(options: LogRouteOptions, call: CallOf<LogRoute>, limit: number) {
     this.#options = options;
     this.#call = call;
     this.#limit = limit;
-    this.#resumeSeq = sequenceOf(call.exchange.head.headers.lastEventId);
+    this.#lastEventId = call.exchange.head.headers.lastEventId;
     this.#quietSinceMs = options.clock.monotonicMs();
   }
 
@@ -59,8 +65,10 @@ class LogFollower {
     // A host that left the history keeps its position: the container may return to it.
     this.#position = new Map([...(this.#position ?? []), ...page.position]);
     if (page.lines.length > 0) this.#quietSinceMs = clock.monotonicMs();
+    const reset = resetFrames(this.#reset);
+    this.#reset = undefined;
     return {
-      frames: page.lines.map(({ seq, json }) => ({ id: String(seq), event: 'log', data: json })),
+      frames: [...reset, ...page.lines.map(({ seq, json }) => ({ id: String(seq), event: 'log', data: json }))],
       more: page.more,
       ended: traced.trace.gone && !page.more && clock.monotonicMs() - this.#quietSinceMs >= limits.logDrainMs,
     };
@@ -69,8 +77,10 @@ class LogFollower {
   async #read({ history }: ContainerTrace): Promise<LogPage> {
     const { logs } = this.#options;
     const [tenant, id] = [tenantOf(this.#call), this.#call.params.id];
-    if (this.#position === undefined && this.#resumeSeq !== undefined) {
-      this.#position = await logs.positionAfter(tenant, id, history, this.#resumeSeq);
+    if (this.#position === undefined && this.#lastEventId !== undefined) {
+      const resumed = await logs.resume(tenant, id, history, sequenceOf(this.#lastEventId));
+      this.#position = resumed.position;
+      this.#reset = resumed.reset;
     }
     return this.#position === undefined
       ? logs.newest(tenant, id, history, this.#limit)
@@ -111,6 +121,17 @@ export const logHandler =
     if (wantsAnswer(call)) {
       return readNow(options, call, async () => listOf(await options.logs.newest(tenant, id, history, limit)));
     }
-    const follower = new LogFollower(options, call, limit);
-    return follow(options, call, subjects.hostLog('*', tenant, id), () => follower.show());
+    return streamOf(options, call);
+  };
+
+function streamOf(options: LogRouteOptions, call: CallOf<LogRoute>) {
+  const follower = new LogFollower(options, call, call.query.limit);
+  return follow(options, call, subjects.hostLog('*', tenantOf(call), call.params.id), () => follower.show());
+}
+
+export const logStreamHandler =
+  (options: LogRouteOptions): HandlerOf<'container.logs.stream'> =>
+  async (call) => {
+    const traced = await traceOf(options, call, 'read', call.deadlineMs);
+    return traced.ok ? streamOf(options, call) : traced.outcome;
   };

@@ -27,7 +27,7 @@ export interface LogPastPage {
 }
 
 /** Microseconds of a line's number in a millisecond. */
-const perMs = 1000;
+export const perMs = 1000;
 
 /** Which lines are of the page or a later one. */
 export function isWished({ order, sinceMs, untilMs, contains, after }: LogWish): (entry: LogEntry) => boolean {

@@ -13,8 +13,9 @@ import { limits } from '../../schemas/limits.ts';
 import { minutes } from '../../schemas/limits/units.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { bySeq, entriesOf, lastLinesOf, linesOf, newestOf, type LogLine } from './log-lines.ts';
-import { acrossHosts, isWished, timesOf, type LogPastPage, type LogWish } from './log-pages.ts';
+import { acrossHosts, isWished, perMs, timesOf, type LogPastPage, type LogWish } from './log-pages.ts';
 import { PastReader } from './past.ts';
+import type { Resumed } from './sse.ts';
 import { SubjectReader } from './subject-reader.ts';
 import { TailReader } from './tails.ts';
 
@@ -86,12 +87,14 @@ const hostAheadMs = 1 * minutes;
 
 export class LogReader {
   readonly #reader: SubjectReader;
+  readonly #clock: Clock;
   readonly #onMalformed: () => void;
   readonly #tails: TailReader<LogLine>;
   readonly #past: PastReader<LogEntry>;
 
   constructor(nc: Promise<NatsConnection>, clock: Clock, onMalformed: () => void) {
     this.#reader = new SubjectReader(nc, 'logs', clock);
+    this.#clock = clock;
     this.#tails = new TailReader(this.#reader, clock, {
       newestIn: (messages, limit) => newestIn(messages, limit, onMalformed),
       newestOf,
@@ -139,8 +142,29 @@ export class LogReader {
     };
   }
 
-  /** Where a follower continues that has last seen the line `seq`. */
-  async positionAfter(
+  /** Where a follower continues that has last seen the line `seq`; undefined: it named none. */
+  async resume(
+    tenant: TenantId,
+    id: ContainerId,
+    history: readonly HostKey[],
+    seq: number | undefined,
+  ): Promise<Resumed<LogPosition>> {
+    const firsts = history.map(async (host) => {
+      const message = await this.#reader.firstFrom(subjects.hostLog(host, tenant, id), 1);
+      const lines = message === undefined ? [] : readable(() => linesOf(message.data), this.#onMalformed);
+      return lines.slice(0, 1).map((line) => line.seq);
+    });
+    const oldest = (await Promise.all(firsts)).flat().sort((one, other) => one - other)[0];
+    // A number is a time of the host's clock.
+    const isUnknown = seq === undefined || seq > (this.#clock.nowMs() + hostAheadMs) * perMs;
+    if (isUnknown || oldest === undefined || seq < oldest) {
+      const reason = isUnknown ? 'unknown' : 'expired';
+      return { position: new Map(), reset: { reason, oldest: oldest === undefined ? null : String(oldest) } };
+    }
+    return { position: await this.#positionAfter(tenant, id, history, seq) };
+  }
+
+  async #positionAfter(
     tenant: TenantId,
     id: ContainerId,
     history: readonly HostKey[],

@@ -9,6 +9,7 @@ import { failure, type Result } from '../http/respond.ts';
 import { periodIn } from '../validation/timestamp.ts';
 import type { Bell, Guest, Showing, StreamHost } from './host.ts';
 import type { Order } from './past.ts';
+import { sseHeaders } from './sse.ts';
 
 /** The owner refused or failed; its outcome is the answer to the request. */
 export class AskError extends Error {
@@ -25,7 +26,7 @@ export type Traced =
   { readonly ok: true; readonly trace: ContainerTrace } | { readonly ok: false; readonly outcome: Outcome };
 
 /** Routes about the past of one container. */
-export type TracedRoute = 'container.logs' | 'container.events';
+export type TracedRoute = 'container.logs' | 'container.events' | 'container.logs.stream' | 'container.events.stream';
 
 /** Where the container has run, and whether it is gone; the owner checks the tenant (A6). */
 export async function traceOf(
@@ -46,10 +47,11 @@ export async function traceOf(
 }
 
 /** Whether the request wants an answer now, not a stream. */
-export const wantsAnswer = ({ query, exchange }: CallOf<TracedRoute | 'event.list' | 'container.stats'>): boolean =>
+export const wantsAnswer = ({ query, exchange }: CallOf<ListRoute | 'container.stats'>): boolean =>
   !query.follow || exchange.head.method === 'HEAD';
 
-type PastCall = CallOf<TracedRoute | 'event.list'>;
+/** Routes that list a part of the past. */
+type ListRoute = 'container.logs' | 'container.events' | 'event.list';
 
 /** A part of the past, in the order in which it is read. */
 export interface Past {
@@ -67,7 +69,7 @@ export interface Past {
  * @returns undefined: the newest, of every kind
  */
 export function pastOf(
-  { query }: PastCall,
+  { query }: CallOf<ListRoute>,
   filters: Readonly<Record<string, unknown>>,
 ): Past | { readonly faults: FieldErrors } | undefined {
   const { since, until, order, cursor, follow } = query;
@@ -94,17 +96,18 @@ export async function readNow(
   }
 }
 
-/** Streams in one of the tenant's places. `show` runs once the stream has its place. */
+/** Streams in one of the tenant's places. `show` runs once the stream has its place, not for HEAD. */
 export async function follow(
   { streams }: { readonly streams: Pick<StreamHost, 'withPlace' | 'follow'> },
   call: Call,
   doorbell: Bell,
   show: () => Promise<Showing>,
 ): Promise<Handled> {
-  const { identity } = call;
+  const { identity, exchange } = call;
   if (identity === undefined) return failure('unauthenticated');
+  if (exchange.head.method === 'HEAD') return { code: 'ok', body: '', headers: sseHeaders };
   return streams.withPlace<Handled>(guestOf(call), async () => {
-    await streams.follow({ exchange: call.exchange, requestId: call.requestId, identity, doorbell, show });
+    await streams.follow({ exchange, requestId: call.requestId, identity, doorbell, show });
     return 'streamed';
   });
 }

@@ -1,4 +1,6 @@
 /** Server-Sent Events (HTML Living Standard, section 9.2): the frames. Pure. */
+import type { EndReason, StreamReset } from '../../schemas/api/frames.ts';
+
 /** A client waits this long before it resumes a stream (`retry:`). */
 const streamRetryMs = 2000;
 
@@ -21,13 +23,17 @@ export const heartbeat = ':\n\n';
  */
 export const preamble = `retry: ${streamRetryMs}\n\n`;
 
-/**
- * Why a stream ended, as its last frame says. A client that resumes after `done` only gets `done`
- * again.
- */
-export type EndReason = 'done' | 'unauthenticated' | 'stopping';
-
 export const endFrame = (reason: EndReason): string => encodeFrame({ event: 'end', data: JSON.stringify({ reason }) });
+
+/** A place behind which a stream goes on, and whether that is not the one that its client named. */
+export interface Resumed<Position> {
+  readonly position: Position;
+  readonly reset?: StreamReset;
+}
+
+/** Says once that the client may have missed something; without an id, so that it keeps its own. */
+export const resetFrames = (reset: StreamReset | undefined): readonly Frame[] =>
+  reset === undefined ? [] : [{ event: 'reset', data: JSON.stringify(reset) }];
 
 export const sseHeaders = [
   'content-type',

@@ -15,6 +15,7 @@ import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { decodeCursor, type ListCursor } from '../../schemas/api/cursor.ts';
 import type { TenantId } from '../../schemas/ids.ts';
+import type { ResetReason } from '../../schemas/api/frames.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { WatchPage, WatchPosition } from '../../schemas/wire/answers.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
@@ -22,7 +23,7 @@ import { succeeded, tenantOf, type CallOf, type HandlerOf } from '../call.ts';
 import type { Showing, StreamHost } from './host.ts';
 import { AskError, follow } from './requests.ts';
 import { SharedReads } from './shared-reads.ts';
-import type { Frame } from './sse.ts';
+import { resetFrames, type Frame } from './sse.ts';
 
 export interface WatchRouteOptions {
   readonly ask: AskOwner;
@@ -107,7 +108,7 @@ class Watcher {
   readonly #read: (from: From) => Promise<Read>;
   readonly #clock: Clock;
   /** The reason for which it begins again, before it has said so. */
-  #reset: 'unknown' | 'expired' | undefined;
+  #reset: ResetReason | undefined;
   #place: Place;
   #toldAtMs: number;
 
@@ -146,7 +147,7 @@ class Watcher {
     const before = page.next_cursor === undefined ? undefined : decodeCursor(page.next_cursor);
     this.#place =
       before === undefined ? { kind: 'changes', position, isSynced: false } : { kind: 'all', before, position };
-    return { frames: [...resetFrames(reset), ...frames], more: true, ended: false };
+    return { frames: [...began(reset), ...frames], more: true, ended: false };
   }
 
   async #changes({ position: after, isSynced }: Place & { readonly kind: 'changes' }): Promise<Showing> {
@@ -162,15 +163,16 @@ class Watcher {
     return { frames: [...told, ...synced], more, ended: false };
   }
 
-  #again(reset: 'unknown' | 'expired'): Showing {
+  #again(reset: ResetReason): Showing {
     this.#place = fromTheStart;
     this.#reset = undefined;
-    return { frames: resetFrames(reset), more: true, ended: false };
+    return { frames: began(reset), more: true, ended: false };
   }
 }
 
-const resetFrames = (reason: 'unknown' | 'expired' | undefined): readonly Frame[] =>
-  reason === undefined ? [] : [{ event: 'reset', data: JSON.stringify({ reason }) }];
+/** All that is there follows, and nothing older is kept. */
+const began = (reason: ResetReason | undefined): readonly Frame[] =>
+  resetFrames(reason === undefined ? undefined : { reason, oldest: null });
 
 export function watchHandler({ ask, streams, clock }: WatchRouteOptions): HandlerOf<'container.watch'> {
   const bells = new TenantBells((subject, ring) => streams.listen(subject, ring));
@@ -189,8 +191,7 @@ export function watchHandler({ ask, streams, clock }: WatchRouteOptions): Handle
   };
 
   return (call) => {
-    const { method, headers } = call.exchange.head;
-    if (method === 'HEAD') return { code: 'ok', body: '', headers: ['content-type', 'text/event-stream'] };
+    const { headers } = call.exchange.head;
     const watcher = new Watcher(readerOf(call), clock, headers.lastEventId);
     const bell = (ring: () => void) => bells.add(tenantOf(call), ring);
     return follow({ streams }, call, bell, () => watcher.show());

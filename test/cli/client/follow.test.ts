@@ -34,17 +34,18 @@ async function following(t: Test, ...script: readonly [Reaction, ...Reaction[]])
   const { url, asked } = await farEnd(t, ...script);
   const api = createApi({ server: url, token: 'secret', pause: () => Promise.resolve() });
   const abort = new AbortController();
+  let resets = 0;
   const lines = follow<{ readonly seq: number }>(
     (header, signal) =>
-      api.GET('/api/v2/compute/{id}/logs', {
-        params: { path: { id }, query: { follow: true, limit: 5 }, header },
+      api.GET('/api/v2/compute/{id}/logs/stream', {
+        params: { path: { id }, query: { limit: 5 }, header },
         parseAs: 'stream',
         signal,
       }),
     abort.signal,
-    { pause: () => Promise.resolve() },
+    { pause: () => Promise.resolve(), onReset: () => (resets += 1) },
   );
-  return { asked, lines, leave: () => abort.abort() };
+  return { asked, lines, resets: () => resets, leave: () => abort.abort() };
 }
 
 async function seqs(lines: AsyncIterable<{ readonly seq: number }>): Promise<number[]> {
@@ -66,7 +67,19 @@ t.test('a stream that breaks is opened again after the last item', async (t) => 
     asked.map(({ headers }) => headers['last-event-id']),
     [undefined, '2', '2', '3'],
   );
-  t.ok(asked.every(({ path }) => path.endsWith('/logs?follow=true&limit=5')));
+  t.ok(asked.every(({ path }) => path.endsWith('/logs/stream?limit=5')));
+});
+
+t.test('a stream that begins again says so, and is no item', async (t) => {
+  const reset = 'event: reset\ndata: {"reason":"expired","oldest":"8"}\n\n';
+  const { asked, lines, resets } = await following(
+    t,
+    ended(frame(1) + end('stopping')),
+    ended(reset + frame(8) + end('done')),
+  );
+  t.same(await seqs(lines), [1, 8]);
+  t.equal(resets(), 1);
+  t.equal(asked[1]?.headers['last-event-id'], '1');
 });
 
 t.test('a token that ends, ends the stream with an error', async (t) => {

@@ -2,7 +2,8 @@ import t from 'tap';
 import type { Handled } from '../../../gateway/call.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
 import { eventRoutes } from '../../../gateway/streams/event-handlers.ts';
-import type { NewestStored } from '../../../gateway/streams/events.ts';
+import { beginning, type EventPosition, type NewestStored } from '../../../gateway/streams/events.ts';
+import type { Resumed } from '../../../gateway/streams/sse.ts';
 import type { PastFound, PastRange } from '../../../gateway/streams/past.ts';
 import type { Question } from '../../../lib/rpc/partition-client.ts';
 import type { Author } from '../../../schemas/api/audit/line.ts';
@@ -36,7 +37,7 @@ function stage() {
     owner: (_question: Question): AnswerOf => recent([]),
     page: (): NewestStored => ({ events: [placed('0-1-0')], position, more: false, isWhole: true }),
     past: (_range: PastRange<Event>): PastFound<Event> => ({ items: [], next: undefined, edge: undefined }),
-    positionAfter: () => position,
+    resume: (): Resumed<EventPosition> => ({ position }),
   };
   const steps: unknown[] = [];
   const byHand = streamsByHand();
@@ -52,10 +53,7 @@ function stage() {
         newest: async (subject) => (steps.push(['newest', subject]), Promise.resolve(told.page())),
         past: async (range) => Promise.resolve(told.past(range)),
         after: async (_subject, from) => (steps.push(['after', from]), Promise.resolve(told.page())),
-        positionAfter: async (_subject, frame) => (
-          steps.push(['position', frame]),
-          Promise.resolve(told.positionAfter())
-        ),
+        resume: async (_subject, given) => (steps.push(['resume', given]), Promise.resolve(told.resume())),
       },
       streams: byHand.streams,
     },
@@ -80,7 +78,13 @@ function stage() {
     handlers['container.events'](
       callOf('container.events', { params: { id }, query: { ...noPast, follow: false, limit: 10 } }),
     );
-  return { told, steps, ofTenant, ofPast, ofContainer, asked: services.asked, labels, ...byHand };
+  const streamOfTenant = () => handlers['event.stream'](callOf('event.stream', { query: { limit: 10 } }));
+  const streamOfContainer = (method = 'GET') =>
+    handlers['container.events.stream'](
+      callOf('container.events.stream', { params: { id }, query: { limit: 10 }, exchange: exchangeOf({ method }) }),
+    );
+  const routes = { ofTenant, ofPast, ofContainer, streamOfTenant, streamOfContainer };
+  return { told, steps, ...routes, asked: services.asked, labels, ...byHand };
 }
 
 const bodyOf = ({ body }: { readonly body: unknown }): string =>
@@ -165,10 +169,10 @@ t.test('the owner tells its events page by page, newest first, until there are e
 t.test('a follower continues behind what it was given', async (t) => {
   const { told, steps, show, ofTenant, asked } = stage();
   await ofTenant(true);
-  t.match(await show(), { frames: [{ id: '1.0-1-0', event: 'event' }], more: false, ended: false });
+  t.match(await show(), { frames: [{ id: '0-1-0', event: 'event' }], more: false, ended: false });
   told.owner = () => recent(['0-1-0', '0-2-0'], true);
   told.page = () => ({ events: [], position: { next: 2, given: '0-1-0' }, more: false, isWhole: true });
-  t.match(await show(), { frames: [{ id: '1.0-2-0' }], more: true });
+  t.match(await show(), { frames: [{ id: '0-2-0' }], more: true });
   await show();
   const after = (given: string) => [
     ['owner', { after: given }],
@@ -181,22 +185,50 @@ t.test('a follower continues behind what it was given', async (t) => {
 t.test('a frame that the client names is looked up once, even if the read after it fails', async (t) => {
   const { told, steps, show, ofTenant } = stage();
   const { page } = told;
-  await ofTenant(true, 10, { headers: { lastEventId: '1.0-1-0' } });
+  await ofTenant(true, 10, { headers: { lastEventId: '0-1-0' } });
   told.page = () => {
     throw new Error('away');
   };
   await t.rejects(show(), { message: 'away' });
   told.page = page;
   await show();
-  const reads = [
-    ['owner', { after: '0-1-0' }],
-    ['after', { next: 2, given: '0-1-0' }],
-  ];
-  t.same(steps, [reads[0], ['position', { seq: 1, eventId: '0-1-0' }], reads[1], ...reads]);
-  const other = stage();
-  await other.ofTenant(true, 10, { headers: { lastEventId: 'x' } });
-  await other.show();
-  t.match(other.steps, [['owner', { before: null }], ['newest']], 'a text of another form is as none');
+  const after = ['after', { next: 2, given: '0-1-0' }];
+  t.same(steps, [['owner', { after: '' }], ['resume', '0-1-0'], after, ['owner', { after: '0-1-0' }], after]);
+});
+
+t.test('what cannot be gone on behind is said once, before all that is kept', async (t) => {
+  const { told, steps, show, ofTenant } = stage();
+  const { page } = told;
+  const reset = { reason: 'unknown', oldest: '0-1-0' } as const;
+  told.resume = () => ({ position: beginning, reset });
+  await ofTenant(true, 10, { headers: { lastEventId: 'x' } });
+  told.page = () => {
+    throw new Error('away');
+  };
+  await t.rejects(show(), { message: 'away' });
+  told.page = page;
+  const first = { event: 'reset', data: JSON.stringify(reset) };
+  t.match((await show()).frames, [first, { id: '0-1-0', event: 'event' }]);
+  t.match(steps, [
+    ['owner', { after: '' }],
+    ['resume', undefined],
+  ]);
+  t.notOk((await show()).frames.some(({ event: name }) => name === 'reset'));
+});
+
+t.test('streams of their own begin as those of `follow` do', async (t) => {
+  const { told, streamOfTenant, streamOfContainer, show, followed } = stage();
+  await streamOfTenant();
+  t.match(await show(), { frames: [{ id: '0-1-0', event: 'event' }] });
+  told.owner = ({ type }) => (type === 'container.trace' ? okData({ history: [], gone: false }) : recent([]));
+  t.equal(await streamOfContainer(), 'streamed');
+  t.same(
+    followed.map(({ doorbell }) => doorbell),
+    [subjects.eventsOfTenant(acme), subjects.event(acme, id)],
+  );
+  t.match(await streamOfContainer('HEAD'), { code: 'ok', body: '' });
+  told.owner = () => refusal('not_found');
+  t.match(await streamOfContainer(), { code: 'not_found' });
 });
 
 t.test('a follower asks for the labels of a container once, and again after they have changed', async (t) => {

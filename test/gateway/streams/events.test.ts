@@ -2,8 +2,9 @@ import t from 'tap';
 import { v7 as uuidv7 } from 'uuid';
 import {
   beginning,
+  eventIdIn,
   followedBy,
-  parseFrameId,
+  resetOf,
   unseen,
   withRecent,
   type PlacedEvent,
@@ -44,9 +45,24 @@ t.test('the owner’s events follow those of the stream, each once', (t) => {
   t.end();
 });
 
-t.test('`Last-Event-ID` names a position and an event; other texts are ignored', (t) => {
-  t.same(parseFrameId('12.0-3-4'), { seq: 12, eventId: '0-3-4' });
+t.test('`Last-Event-ID` names an event, as the last release wrote it, too', (t) => {
+  t.equal(eventIdIn('0-3-4'), '0-3-4');
+  t.equal(eventIdIn('12.0-3-4'), '0-3-4');
   for (const text of ['', '12', 'x.0-3-4', '12.0-3', '12.0-3-4 ', `${'9'.repeat(16)}.0-3-4`])
-    t.equal(parseFrameId(text), undefined);
+    t.equal(eventIdIn(text), undefined, text);
+  t.end();
+});
+
+t.test('a follower goes on behind what is kept, and hears of what is not', (t) => {
+  const rows: [id: string | undefined, oldest: string | undefined, reset: string | undefined][] = [
+    ['1-5-0', '1-5-0', undefined],
+    ['1-9-3', '1-5-0', undefined],
+    ['1-4-9', '1-5-0', 'expired'],
+    ['1-5-0', undefined, 'expired'],
+    ['1-10-0', '1-5-0', 'unknown'],
+    ['2-5-0', '1-5-0', 'unknown'],
+    [undefined, '1-5-0', 'unknown'],
+  ];
+  for (const [id, oldest, reset] of rows) t.equal(resetOf(id, oldest, 9), reset, `${id} of ${oldest}`);
   t.end();
 });

@@ -1,8 +1,9 @@
 import t from 'tap';
 import type { CallOf } from '../../../gateway/call.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
-import { logHandler } from '../../../gateway/streams/log-handler.ts';
+import { logHandler, logStreamHandler } from '../../../gateway/streams/log-handler.ts';
 import type { NewestLines, LogPosition } from '../../../gateway/streams/logs.ts';
+import type { Resumed } from '../../../gateway/streams/sse.ts';
 import type { LogEntry } from '../../../schemas/api/log.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -31,6 +32,7 @@ function stage() {
     trace: () => okData({ history: [h1], gone: false }),
     page: (): NewestLines => ({ lines: [lineAs(1)], position: at(h1, 2), more: false, older: undefined }),
     past: (): LogPastPage => ({ entries: [line(2), line(1)], next: undefined }),
+    resume: (): Resumed<LogPosition> => ({ position: at(h1, 7) }),
     nowMs: 0,
   };
   const reads: unknown[] = [];
@@ -47,7 +49,7 @@ function stage() {
       newest: read('newest'),
       past: async (_tenant, _id, _history, wish) => (reads.push(['past', wish]), Promise.resolve(told.past())),
       after: read('after'),
-      positionAfter: async (_tenant, _id, _history, seq) => (reads.push(['position', seq]), Promise.resolve(at(h1, 7))),
+      resume: async (_tenant, _id, _history, seq) => (reads.push(['resume', seq]), Promise.resolve(told.resume())),
     },
     streams: byHand.streams,
   });
@@ -59,7 +61,11 @@ function stage() {
     });
     return logHandler(services)(call);
   };
-  return { told, reads, handle, log, ...byHand, asked: services.asked };
+  const stream = (method = 'GET') =>
+    logStreamHandler(services)(
+      callOf('container.logs.stream', { params: { id }, query: { limit: 5 }, exchange: exchangeOf({ method }) }),
+    );
+  return { told, reads, handle, stream, log, ...byHand, asked: services.asked };
 }
 
 t.test('a list is read now, for HEAD too; without the container nothing is read', async (t) => {
@@ -102,22 +108,37 @@ t.test('a follower gets the newest lines, then those after its position on each 
   );
 });
 
-t.test('`Last-Event-ID` is looked up once; a text of another form is as none', async (t) => {
+t.test('`Last-Event-ID` is looked up once; what is none of it is said', async (t) => {
   const { reads, handle, show } = stage();
   await handle(true, { headers: { lastEventId: '12' } });
   await show();
   await show();
   t.same(reads, [
-    ['position', 12],
+    ['resume', 12],
     ['after', 'h1', at(h1, 7)],
     ['after', 'h1', at(h1, 2)],
   ]);
   for (const lastEventId of ['', 'x', '-1', '1'.repeat(17)]) {
     const other = stage();
+    const reset = { reason: 'unknown', oldest: '1' } as const;
+    other.told.resume = () => ({ position: new Map(), reset });
     await other.handle(true, { headers: { lastEventId } });
-    await other.show();
-    t.match(other.reads, [['newest']], lastEventId);
+    t.match((await other.show()).frames, [{ event: 'reset', data: JSON.stringify(reset) }, { id: '1' }]);
+    t.match(other.reads, [['resume', undefined], ['after']], lastEventId);
+    t.notOk(
+      (await other.show()).frames.some(({ event }) => event === 'reset'),
+      'once',
+    );
   }
+});
+
+t.test('a stream of its own begins as that of `follow` does', async (t) => {
+  const { told, stream, show } = stage();
+  t.equal(await stream(), 'streamed');
+  t.match(await show(), { frames: [{ id: '1', event: 'log' }] });
+  t.match(await stream('HEAD'), { code: 'ok', body: '' });
+  told.trace = () => refusal('not_found');
+  t.match(await stream(), { code: 'not_found' });
 });
 
 t.test('a stream ends when the container is gone, and quiet for as long as an agent drains', async (t) => {

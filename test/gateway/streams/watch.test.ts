@@ -92,11 +92,11 @@ t.test('a client resumes after the last frame, and begins again where that is no
   t.same(resumed.from(), [{ after: { epoch: 3, revision: 11 } }]);
   const late = stage(page([], 90_000, { reset: 'expired' }), page([item('a')], 90_000));
   const options = await late.follow('3.11');
-  t.same(await late.textsOf(options), ['reset {"reason":"expired"}', '…']);
+  t.same(await late.textsOf(options), ['reset {"reason":"expired","oldest":null}', '…']);
   t.same(await late.textsOf(options), ['item {"container":{"name":"a"}}', '…']);
   const foreign = stage(page([item('a')], 1));
   t.same(await foreign.textsOf(await foreign.follow('garbage')), [
-    'reset {"reason":"unknown"}',
+    'reset {"reason":"unknown","oldest":null}',
     'item {"container":{"name":"a"}}',
     '…',
   ]);
@@ -110,7 +110,7 @@ t.test('another owner in the middle of all pages', async (t) => {
   );
   const options = await follow();
   await options.show();
-  t.same(await textsOf(options), ['reset {"reason":"unknown"}', '…']);
+  t.same(await textsOf(options), ['reset {"reason":"unknown","oldest":null}', '…']);
   t.same(await textsOf(options), ['item {"container":{"name":"a"}}', '…']);
 });
 
