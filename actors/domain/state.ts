@@ -19,6 +19,7 @@ import {
 } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { RecentChanges } from './recent-changes.ts';
+import { removedFromMs } from './container/endings.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moving.ts';
 import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
@@ -99,6 +100,8 @@ export interface PartitionView {
   preparationSeen(id: ContainerId): PreparationSeen | undefined;
   /** Those whose update is done once the run of its version has lasted for long enough. */
   beingProved(): Iterable<ContainerRecord>;
+  /** Jobs that have ended and are removed after a time (container/endings.ts). */
+  endedJobs(): Iterable<ContainerRecord>;
   /** Oldest first. */
   tombstones(): Iterable<TombstoneRecord>;
   readonly tombstoneCount: number;
@@ -165,6 +168,7 @@ export class PartitionState implements PartitionView {
   /** Oldest first; an older one is up for as long as anybody asks. */
   readonly #upSinceMs = new Map<ContainerId, number>();
   readonly #beingProved = new Map<ContainerId, ContainerRecord>();
+  readonly #endedJobs = new Map<ContainerId, ContainerRecord>();
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #answers = new Map<string, AnswerRecord>();
   readonly #damaged = new Set<ContainerId>();
@@ -277,6 +281,9 @@ export class PartitionState implements PartitionView {
   }
   beingProved(): Iterable<ContainerRecord> {
     return this.#beingProved.values();
+  }
+  endedJobs(): Iterable<ContainerRecord> {
+    return this.#endedJobs.values();
   }
   answers(): Iterable<AnswerRecord> {
     return this.#answers.values();
@@ -578,6 +585,7 @@ export class PartitionState implements PartitionView {
     this.#heard.delete(id);
     this.#pulls.delete(id);
     this.#beingProved.delete(id);
+    this.#endedJobs.delete(id);
     if (this.#moving.delete(id)) this.#countMove(before, -1);
     if (before.placement.phase !== 'placed') return;
     const { host } = before.placement;
@@ -614,6 +622,7 @@ export class PartitionState implements PartitionView {
     }
     this.#waitingForHost.add(record);
     if (isBeingProved(record)) this.#beingProved.set(record.id, record);
+    if (removedFromMs(record) !== undefined) this.#endedJobs.set(record.id, record);
     if (record.placement.phase !== 'placed') return;
     const { host } = record.placement;
     let placed = this.#placed.get(host);

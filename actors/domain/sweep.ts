@@ -7,6 +7,8 @@ import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { removal } from './container/decide.ts';
+import { removedFromMs } from './container/endings.ts';
 import { settle } from './container/observe.ts';
 import { silence } from './container/silence.ts';
 import { withProof } from './container/updates.ts';
@@ -46,6 +48,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   yield* tryAgain(state, context);
   yield* findHosts(state, context);
   yield* proveUpdates(state, context);
+  yield* removeEndedJobs(state, context);
   let budget: number = limits.sweepChanges;
   // What found no room a moment ago finds none now.
   const noRoom = new Set<string>();
@@ -122,6 +125,23 @@ export function* proveUpdates(state: PartitionView, context: TurnContext): Gener
     if (proved !== record) {
       const changed = { kind: 'changed', tenant: record.tenant, id: record.id } as const;
       yield { ...noChanges, records: [proved], effects: [changed] };
+      if (--budget === 0) return;
+    } else if (++passed % limits.sweepStepRecords === 0) {
+      yield noChanges;
+    }
+  }
+}
+
+/** Removes jobs whose policy says so, once their time after the end is over. */
+function* removeEndedJobs(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
+  let budget: number = limits.sweepChanges;
+  let passed = 0;
+  for (const record of [...state.endedJobs()]) {
+    // Turns of others come in between.
+    const current = state.tenant(record.tenant).containers.get(record.id);
+    const fromMs = current && removedFromMs(current);
+    if (current !== undefined && fromMs !== undefined && fromMs <= context.expiryMs) {
+      yield removal(current, context).changes;
       if (--budget === 0) return;
     } else if (++passed % limits.sweepStepRecords === 0) {
       yield noChanges;

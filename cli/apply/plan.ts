@@ -228,7 +228,7 @@ function fieldsOf(document: Declaration): Fields {
     ...Object.entries(secrets.env).map(([key, secret]) => [`secrets.env.${key}`, secret] as const),
     ...Object.entries(secrets.files).map(([path, file]) => [`secrets.files.${path}`, textOfFile(file)] as const),
   ];
-  const { restart, stop_grace_seconds, stop_signal, health } = policy;
+  const { restart, stop_grace_seconds, stop_signal, health, remove_after_seconds } = policy;
   return new Map([
     ['image', imageText(image)],
     ...[...plainNames, ...notedNames, ...partNames, ...metadataNames]
@@ -238,6 +238,7 @@ function fieldsOf(document: Declaration): Fields {
     ['policy.restart', restart],
     ['policy.stop_grace_seconds', String(stop_grace_seconds)],
     ['policy.stop_signal', stop_signal],
+    ...textsOf('policy.remove_after_seconds', remove_after_seconds),
     ...(health === null ? [] : healthFields(health)),
     ...ofUses,
   ]);

@@ -59,7 +59,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Follow the caller’s containers as Server-Sent Events: all with their status, and then each that changes, without a gap.
+     * Follow the caller’s containers as Server-Sent Events: all with their status, and then each that changes, without a gap. The filters are those of the list; one that ceases to match is `removed`.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_watch'];
@@ -629,6 +629,26 @@ export interface paths {
     get: operations['container_forward'];
     put?: never;
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/runs': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Run a process in the container, as `exec` does, and answer its output when it has ended: for programs without WebSocket. Not known to have ended: 504.
+     * @description Scope: exec, operator; or a token without any scope.
+     */
+    post: operations['container_run'];
     delete?: never;
     options?: never;
     head?: never;
@@ -2260,6 +2280,7 @@ export interface components {
         | 'SIGKILL'
         | 'SIGRTMIN+3';
       health: (components['schemas']['HealthCheck'] | components['schemas']['NoCheck']) | null;
+      remove_after_seconds: number | null;
     };
     PolicyPut: {
       /**
@@ -2313,6 +2334,7 @@ export interface components {
          */
         none?: true;
       } | null;
+      remove_after_seconds?: number | null;
     };
     ContainerSecrets: {
       env: {
@@ -2497,6 +2519,21 @@ export interface components {
       reason: 'unknown' | 'expired';
       oldest: string | null;
     };
+    Run: {
+      /** @description As shells count: 127 without such a program, 126 if it cannot be started, 128 and its signal. */
+      exit_code: number;
+      /** @description Bytes that are no UTF-8 are replaced. */
+      stdout: string;
+      stderr: string;
+      /** @description True if there was more than 1 MiB of output in all; it is left out. */
+      truncated: boolean;
+    };
+    RunCreate: {
+      /** @description The program and its arguments. */
+      command: string[];
+      /** @description Seconds after which the process is ended, and the answer is 504. Default: `30`. */
+      timeout?: number;
+    };
     Key: {
       /** Format: uuid */
       id: string;
@@ -2617,7 +2654,7 @@ export interface components {
       id: string;
       /** Format: date-time */
       ts: string;
-      /** @description The operation, as in the OpenAPI document, such as `container.create`; or `sign_in`, `sign_out`, `container.exec.ended`, `container.forward.ended`. */
+      /** @description The operation, as in the OpenAPI document, such as `container.create`; or `sign_in`, `sign_out`, `container.exec.ended`, `container.forward.ended`, `container.run.ended`. */
       action: string;
       /** @description `done`, or the code of the refusal, such as `forbidden`. */
       outcome: string;
@@ -3810,6 +3847,12 @@ export interface components {
     'query.label': string[];
     /** @description The `next_cursor` of the previous page. */
     'query.cursor': string;
+    /** @description Only containers with this name. May be repeated; any of them will do. */
+    'query.name': string[];
+    /** @description Only containers of this project. May be repeated; any of them will do. */
+    'query.project': string[];
+    /** @description Only containers on this host. May be repeated; any of them will do. */
+    'query.host_key': string[];
     /** @description Of a stream: the `id` of the last frame that was received. */
     'header.Last-Event-ID': string;
     /** @description Check, and answer what would change, as `plan`: nothing is written. */
@@ -3997,11 +4040,11 @@ export interface operations {
         /** @description Only containers with this status. May be repeated; any of them will do. */
         status?: components['schemas']['ContainerStatus'][];
         /** @description Only containers with this name. May be repeated; any of them will do. */
-        name?: string[];
+        name?: components['parameters']['query.name'];
         /** @description Only containers of this project. May be repeated; any of them will do. */
-        project?: string[];
+        project?: components['parameters']['query.project'];
         /** @description Only containers on this host. May be repeated; any of them will do. */
-        host_key?: string[];
+        host_key?: components['parameters']['query.host_key'];
         /** @description Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
         label?: components['parameters']['query.label'];
         /** @description `status`: with what `GET /:id/status` shows. `spec`: with the document and its ETag. */
@@ -4113,7 +4156,18 @@ export interface operations {
   };
   container_watch: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description Only containers with this status. May be repeated; any of them will do. */
+        status?: components['schemas']['ContainerStatus'][];
+        /** @description Only containers with this name. May be repeated; any of them will do. */
+        name?: components['parameters']['query.name'];
+        /** @description Only containers of this project. May be repeated; any of them will do. */
+        project?: components['parameters']['query.project'];
+        /** @description Only containers on this host. May be repeated; any of them will do. */
+        host_key?: components['parameters']['query.host_key'];
+        /** @description Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+        label?: components['parameters']['query.label'];
+      };
       header?: {
         /** @description Of a stream: the `id` of the last frame that was received. */
         'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
@@ -5895,6 +5949,55 @@ export interface operations {
       409: components['responses']['Conflict'];
       422: components['responses']['Invalid'];
       426: components['responses']['UpgradeRequired'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_run: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
+      };
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RunCreate'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Run'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];

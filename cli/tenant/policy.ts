@@ -19,6 +19,7 @@ export interface PolicyOptions {
   readonly policy?: string;
   readonly restart?: (typeof restartPolicies)[number];
   readonly stopGrace?: number;
+  readonly removeAfter?: number;
   readonly stopSignal?: (typeof stopSignals)[number];
   readonly healthHttp?: Values;
   readonly healthTcp?: number;
@@ -48,6 +49,11 @@ export const withPolicy = (command: Command): Command =>
       '--stop-grace <seconds>',
       'Grace period before a stop becomes a kill',
       wholeNumber(0, limits.policyStopGraceSeconds),
+    )
+    .option(
+      '--remove-after <seconds>',
+      'Remove the container this long after it has ended; for jobs',
+      wholeNumber(0, limits.policyRemoveAfterSeconds),
     )
     .addOption(new Option('--stop-signal <signal>', 'Signal sent to stop the container').choices(stopSignals))
     .option('--health-http <port/path>', 'HTTP health check: port and path to GET, such as 8080/healthz', httpIn)
@@ -105,7 +111,16 @@ const policySchema = async () => (await import('../../schemas/api/policy.ts')).P
 export const policyFileOf = async ({ policy }: PolicyOptions, input: Input): Promise<Values> =>
   policy === undefined ? {} : settingsIn(await policySchema(), policy, input);
 
-const policyOptions = ['policy', 'restart', 'stopGrace', 'stopSignal', 'healthHttp', 'healthTcp', 'health'] as const;
+const policyOptions = [
+  'policy',
+  'restart',
+  'removeAfter',
+  'stopGrace',
+  'stopSignal',
+  'healthHttp',
+  'healthTcp',
+  'health',
+] as const;
 const checkOptions = [
   'healthCommand',
   'healthInterval',
@@ -124,8 +139,16 @@ export const namesPolicy = (options: PolicyOptions): boolean =>
  * @throws WrongUsage
  */
 export function policyWith(options: PolicyOptions, stored: Values, ofFile: Values): PolicyPut {
-  const { restart, stopGrace: stop_grace_seconds, stopSignal: stop_signal } = options;
-  const base = merged(stored, { ...ofFile, ...given({ restart, stop_grace_seconds, stop_signal }) });
+  const {
+    restart,
+    stopGrace: stop_grace_seconds,
+    stopSignal: stop_signal,
+    removeAfter: remove_after_seconds,
+  } = options;
+  const base = merged(stored, {
+    ...ofFile,
+    ...given({ restart, stop_grace_seconds, stop_signal, remove_after_seconds }),
+  });
   const before = (base['health'] ?? null) as Values | null;
   const health = options.health === false ? { none: true } : healthOf(options, before, base['restart']);
   return health === undefined ? base : { ...base, health };

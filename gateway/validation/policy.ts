@@ -24,6 +24,9 @@ export function validatePolicy(body: unknown): Validated<Policy> {
   const given = valid.value;
   const restart = given.restart ?? defaultPolicy.restart;
   const faults = given.health == null ? {} : checkFaults(given.health, restart);
+  const removeAfter = given.remove_after_seconds ?? null;
+  if (removeAfter !== null && restart === 'always')
+    faults['remove_after_seconds'] = ['is of jobs alone: set restart to "never" or "on_failure"'];
   if (Object.keys(faults).length > 0) return { ok: false, faults };
   return {
     ok: true,
@@ -32,6 +35,7 @@ export function validatePolicy(body: unknown): Validated<Policy> {
       stop_grace_seconds: given.stop_grace_seconds ?? defaultPolicy.stop_grace_seconds,
       stop_signal: given.stop_signal ?? defaultPolicy.stop_signal,
       health: given.health == null ? null : withDefaults(given.health),
+      remove_after_seconds: removeAfter,
     }),
   };
 }

@@ -78,6 +78,12 @@ const stopGrace = Type.Integer({
 const stopSignalText =
   'What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one.';
 
+const removeAfter = Type.Integer({
+  minimum: 0,
+  maximum: limits.policyRemoveAfterSeconds,
+  description: 'Seconds after its end in which a job stays; then it is removed by itself.',
+});
+
 const policyFields = {
   restart: Type.Enum([...restartPolicies]),
   stop_grace_seconds: stopGrace,
@@ -85,7 +91,11 @@ const policyFields = {
 };
 
 /** `GET /:id/policy` */
-export const PolicyView = Type.Object({ ...policyFields, health: HealthView });
+export const PolicyView = Type.Object({
+  ...policyFields,
+  health: HealthView,
+  remove_after_seconds: nullable(removeAfter),
+});
 export type PolicyView = Static<typeof PolicyView>;
 
 /**
@@ -96,17 +106,27 @@ export const Policy = Type.Object({
   ...policyFields,
   health: nullable(HealthCheck),
   no_check: Type.Optional(Type.Literal(true)),
+  remove_after_seconds: Type.Optional(removeAfter),
 });
 export type Policy = Static<typeof Policy>;
 
-export const policyShown = ({ no_check, health, ...rest }: Policy): PolicyView => ({
+export const policyShown = ({
+  no_check,
+  health,
+  remove_after_seconds: removeAfterSeconds,
+  ...rest
+}: Policy): PolicyView => ({
   ...rest,
   health: no_check === true ? { none: true } : health,
+  remove_after_seconds: removeAfterSeconds ?? null,
 });
 
 /** A stored policy as the API shows it. */
-export const policyStored = ({ health, ...rest }: PolicyView): Policy =>
-  health !== null && 'none' in health ? { ...rest, health: null, no_check: true } : { ...rest, health };
+export const policyStored = ({ health, remove_after_seconds: removeAfterSeconds, ...rest }: PolicyView): Policy => ({
+  ...rest,
+  ...(health !== null && 'none' in health ? { health: null, no_check: true } : { health }),
+  ...(removeAfterSeconds === null ? {} : { remove_after_seconds: removeAfterSeconds }),
+});
 
 /** Policy of a container without one of its own, and default of absent fields. */
 export const defaultPolicy: Policy = {
@@ -152,6 +172,7 @@ export const PolicyBody = Type.Object(
         ),
       ),
     ),
+    remove_after_seconds: Type.Optional(nullable(removeAfter)),
   },
   { additionalProperties: false },
 );
@@ -174,8 +195,19 @@ const engineTimingOf = (policy: Policy): string => {
 export const isSameForEngine = (one: Policy, other: Policy): boolean => engineTimingOf(one) === engineTimingOf(other);
 
 /** In the order of the fields of `Policy`, whatever the order in a message. */
-export const textOfPolicy = ({ restart, stop_grace_seconds, stop_signal, health, no_check }: Policy): string =>
-  JSON.stringify([restart, stop_grace_seconds, stop_signal, health && textOfCheck(health), no_check === true]);
+export function textOfPolicy(policy: Policy): string {
+  const {
+    restart,
+    stop_grace_seconds,
+    stop_signal,
+    health,
+    no_check,
+    remove_after_seconds: removeAfterSeconds,
+  } = policy;
+  const shared = [restart, stop_grace_seconds, stop_signal, health && textOfCheck(health), no_check === true];
+  // Without it, the text is as releases that do not know it write it.
+  return JSON.stringify(removeAfterSeconds === undefined ? shared : [...shared, removeAfterSeconds]);
+}
 
 export const textOfCheck = (check: HealthCheck): string => {
   const { command, http, tcp, interval, timeout, retries, start_period, restart_unhealthy } = check;

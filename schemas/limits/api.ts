@@ -64,6 +64,8 @@ export const api = {
   containerNameChars: 63,
   /** A policy (docs/api): the longest stop, and what a health check may be. */
   policyStopGraceSeconds: 300,
+  /** As long as a job that has ended may be kept by a policy that removes it: 30 days. */
+  policyRemoveAfterSeconds: 2_592_000,
   healthSeconds: 3600,
   healthTimeoutSeconds: 300,
   healthRetries: 100,

@@ -291,15 +291,19 @@ export function remove(state: PartitionView, ask: Of<'container.delete'>, contex
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   if (record.desired === 'removed') return answer(reply('accepted', record, context), doorbellOnly(record));
+  const { next, changes } = removal(record, context);
+  if (isOnHost(record, context)) return answer(reply('accepted', next, context), changes);
+  // The record is gone with this turn: the answer is remembered by its body, not by its id.
+  return answer(data('accepted', containerView(next, 'removing')), changes);
+}
+
+/** Asked for by a tenant, or by the policy of a job that has ended. */
+export function removal(record: ContainerRecord, context: TurnContext) {
   const next = want(record, 'removed', context);
   const requested = changed(next, [eventOf('delete_requested', next, context)]);
-  if (isOnHost(record, context)) return answer(reply('accepted', next, context), requested);
+  if (isOnHost(record, context)) return { next, changes: requested };
   const gone = leaveTombstone(next, context);
-  // The record is gone with this turn: the answer is remembered by its body, not by its id.
-  return answer(data('accepted', containerView(next, 'removing')), {
-    ...gone,
-    events: [...requested.events, ...gone.events],
-  });
+  return { next, changes: { ...gone, events: [...requested.events, ...gone.events] } };
 }
 
 /** Idempotent: a patch that changes nothing makes no new generation. */

@@ -17,6 +17,19 @@ export const atRest = (record: ContainerRecord, context: TurnContext): Container
   observed: record.observed,
 });
 
+/**
+ * When a job that has ended is removed by itself: a time in milliseconds. Undefined: never, or it
+ * has not ended. A stop, or a lost host, is no end of its own.
+ */
+export function removedFromMs(record: ContainerRecord): number | undefined {
+  const { remove_after_seconds: seconds, restart } = policyOf(record);
+  const { desired, observed, observedAtMs } = record;
+  if (seconds === undefined || restart === 'always' || desired !== 'stopped' || observedAtMs === null) return undefined;
+  const { status, reason, exit_code: exitCode } = observed;
+  const isOver = reason === 'completed' || (status === 'failed' && exitCode !== null && reason !== 'host_lost');
+  return isOver ? observedAtMs + seconds * 1000 : undefined;
+}
+
 /** Nobody knows whether it has run on the host that is lost, and it may run once only. */
 export function giveUpRun(record: ContainerRecord, context: TurnContext): Changes {
   if (record.placement.phase !== 'placed') return noChanges;

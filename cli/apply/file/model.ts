@@ -8,7 +8,13 @@ import {
   partNames,
   usualTag,
 } from '../../../schemas/api/fields/container.ts';
-import { defaultPolicy, healthDefaults, type PolicyBody, type PolicyView } from '../../../schemas/api/policy.ts';
+import {
+  defaultPolicy,
+  policyShown,
+  healthDefaults,
+  type PolicyBody,
+  type PolicyView,
+} from '../../../schemas/api/policy.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
 import { withFileDefaults } from '../../../schemas/api/secret.ts';
 import { plainNames } from '../../../schemas/api/spec.ts';
@@ -171,11 +177,12 @@ function containerOf(name: string, project: string | null, entry: ContainerEntry
 }
 
 function policyOf({ health, ...given }: PolicyBody): PolicyView {
-  if (health == null) return { ...defaultPolicy, ...given, health: null };
+  const policy = { ...policyShown(defaultPolicy), ...given };
+  if (health == null) return policy;
   const { http, none, ...check } = health;
-  if (none === true) return { ...defaultPolicy, ...given, health: { none } };
+  if (none === true) return { ...policy, health: { none } };
   const withPath = http === undefined ? {} : { http: { path: '/', ...http } };
-  return { ...defaultPolicy, ...given, health: { ...healthDefaults, ...check, ...withPath } };
+  return { ...policy, health: { ...healthDefaults, ...check, ...withPath } };
 }
 
 /** The declared fields, without those that are no longer declared. */

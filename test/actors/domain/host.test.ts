@@ -471,6 +471,7 @@ t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t 
   faulty.loginsToTry = () => new WaitingByTenant();
   faulty.hostsWithContainers = () => [];
   faulty.beingProved = () => [];
+  faulty.endedJobs = () => [];
   faulty.moving = () => [];
   for (const { records } of sweep(faulty, sweepContext(undefined, { onFault }))) {
     for (const record of records) outcomes.push(`placed ${(record as ContainerRecord).id}`);

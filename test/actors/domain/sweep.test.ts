@@ -7,8 +7,20 @@ import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { defaultPolicy, type Policy } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { apply, container, contextOf, fleetHost, fleetOf, h1, h2, stateOf, unplaced } from '../support/records.ts';
+import {
+  apply,
+  container,
+  contextOf,
+  fleetHost,
+  fleetOf,
+  h1,
+  h2,
+  observation,
+  stateOf,
+  unplaced,
+} from '../support/records.ts';
 
 const sweepOf = (hosts: readonly FleetHost[], ...records: readonly ContainerRecord[]) => {
   const state = stateOf(...records);
@@ -73,6 +85,38 @@ t.test('a silent host, and one that is heard again, are events of its containers
   t.same(swept('up'), ['status_known running']);
   t.same(swept('up'), []);
   t.equal(state.toldSilent(h1), 0);
+  t.end();
+});
+
+t.test('a job that has ended is removed once its time is over, and nothing else is', (t) => {
+  const policy: Policy = { ...defaultPolicy, restart: 'on_failure', remove_after_seconds: 60 };
+  const done = observation('stopped', { reason: 'completed', exit_code: 0 });
+  const failed = observation('failed', { reason: 'exited', exit_code: 3 });
+  const { nowMs } = contextOf(fleetOf());
+  const ended = { desired: 'stopped', policy, observed: done, observedAtMs: nowMs - 60_000 } as const;
+  const rows: [what: string, record: Partial<ContainerRecord>, isRemoved: boolean][] = [
+    ['completed', ended, true],
+    ['failed', { ...ended, observed: failed }, true],
+    ['a second too early', { ...ended, observedAtMs: nowMs - 59_000 }, false],
+    ['at once', { ...ended, policy: { ...policy, remove_after_seconds: 0 }, observedAtMs: nowMs }, true],
+    ['without such a policy', { ...ended, policy: { ...defaultPolicy, restart: 'never' } }, false],
+    ['no job', { ...ended, policy: { ...policy, restart: 'always' } }, false],
+    ['stopped by its tenant', { ...ended, observed: observation('stopped') }, false],
+    ['lost with its host', { ...ended, observed: observation('failed', { reason: 'host_lost' }) }, false],
+    ['to run again', { ...ended, desired: 'running' }, false],
+    ['is being removed', { ...ended, desired: 'removed' }, false],
+  ];
+  for (const [what, record, isRemoved] of rows) {
+    const { steps } = sweepOf([fleetHost(h1)], container(record));
+    const events = steps.flatMap((step) => step.events.map(({ type }) => type));
+    t.same(events, isRemoved ? ['delete_requested'] : [], what);
+  }
+  const { steps } = sweepOf([], container({ ...ended, placement: unplaced }));
+  t.same(
+    steps.flatMap((step) => step.events.map(({ type }) => type)),
+    ['delete_requested', 'removed'],
+    'no host has it',
+  );
   t.end();
 });
 

@@ -55,6 +55,8 @@ t.test('what a policy may not be', (t) => {
     [health({ grace: 1 }), 'health.grace', 'is not known'],
     [{ restart: 'never', ...health({ restart_unhealthy: true }) }, 'health.restart_unhealthy', /a second time/],
     [{ restarts: 'always' }, 'restarts', 'is not known'],
+    [{ remove_after_seconds: 0 }, 'remove_after_seconds', /of jobs alone/],
+    [{ restart: 'never', remove_after_seconds: -1 }, 'remove_after_seconds', /0/],
     [[], '_', 'must be an object'],
   ] as const) {
     t.match(valueOf(body), { [field]: [message] }, JSON.stringify(body).slice(0, 80));

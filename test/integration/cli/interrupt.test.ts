@@ -126,13 +126,13 @@ t.test('what waits or follows', async (t) => {
   const event = { ts: 'now', name: 'web', type: 'created', status: null, reason: null, host_key: null };
   const events = { status: 200, headers, body: `id: 1\ndata: ${JSON.stringify(event)}\n\n`, isStream: true } as const;
   const watch = after(/now web created/);
-  await interrupted(t, ['events', '-f'], { [`GET ${compute}/events`]: events }, { watch });
+  await interrupted(t, ['events', '-f'], { [`GET ${compute}/events/stream`]: events }, { watch });
   const sample = { at: 'now', cpu_millis: 1, mem_bytes: 1, mem_limit: null, net_rx_bytes: null, net_tx_bytes: null };
   const samples = { ...events, body: `data: ${JSON.stringify({ ...sample, pids: null })}\n\n` };
   await interrupted(
     t,
     ['stats', '-f', 'web'],
-    { ...listed, [`GET ${atWeb}/stats`]: samples },
+    { ...listed, [`GET ${atWeb}/stats/stream`]: samples },
     { watch: after(/^now/m) },
   );
   await interrupted(t, ['exec', 'web', 'sh'], { ...listed, [`GET ${atWeb}/exec`]: never });

@@ -7,7 +7,7 @@ import { desiredOf } from '../../../../actors/domain/desired.ts';
 import { drain } from '../../../../actors/domain/host/drain.ts';
 import type { Changes, FleetView, Turn } from '../../../../actors/domain/turn.ts';
 import type { ContainerRecord, Observation } from '../../../../schemas/api/container.ts';
-import { defaultPolicy, healthDefaults, type Policy } from '../../../../schemas/api/policy.ts';
+import { defaultPolicy, healthDefaults, policyShown, type Policy } from '../../../../schemas/api/policy.ts';
 import { defaultTenant } from '../../../../schemas/api/tenant.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
 import { operation } from '../../support.ts';
@@ -73,13 +73,13 @@ const job = (restart: Policy['restart'], more: Partial<ContainerRecord> = {}) =>
 
 t.test('it is set whole, and its host hears of it', (t) => {
   const { put, get, record, told } = world(container());
-  t.same(get(), { data: defaultPolicy });
+  t.same(get(), { data: policyShown(defaultPolicy) });
   t.equal(told()?.policy, undefined, 'the default is not said');
   const { generation } = record();
   const policy = policyOf({ restart: 'on_failure', stop_grace_seconds: 30, health: tcp });
   const { reply, changes } = put(policy);
-  t.same([reply.code, JSON.parse(String(reply.body))], ['ok', { data: policy }]);
-  t.same(get(), { data: policy });
+  t.same([reply.code, JSON.parse(String(reply.body))], ['ok', { data: policyShown(policy) }]);
+  t.same(get(), { data: policyShown(policy) });
   t.same(
     changes.events.map(({ type }) => type),
     ['policy_changed'],
@@ -91,6 +91,21 @@ t.test('it is set whole, and its host hears of it', (t) => {
   t.same(put(policy).changes.records, [], 'the same again changes nothing');
   put(defaultPolicy);
   t.equal(told()?.policy, undefined);
+  t.end();
+});
+
+t.test('when an ended job is removed is a change of its policy, of which its host needs no update', (t) => {
+  const { put, get, record } = world(container({ policy: policyOf({ restart: 'never' }) }));
+  const policy = policyOf({ restart: 'never', remove_after_seconds: 60 });
+  t.same(
+    put(policy).changes.events.map(({ type }) => type),
+    ['policy_changed'],
+  );
+  t.match(get(), { data: { remove_after_seconds: 60 } });
+  t.equal(record().update, undefined);
+  t.same(put(policy).changes.records, []);
+  put(policyOf({ restart: 'never' }));
+  t.match(get(), { data: { remove_after_seconds: null } });
   t.end();
 });
 

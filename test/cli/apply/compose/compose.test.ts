@@ -522,6 +522,7 @@ t.test('a service is a container', (t) => {
       retries: 2,
       restart_unhealthy: false,
     },
+    remove_after_seconds: null,
   });
   t.same(web?.document.secrets.files, {
     '/run/secrets/pw': { secret: 'shop-pw', mode: 0o444, uid: 0, gid: 0 },
