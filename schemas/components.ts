@@ -19,6 +19,7 @@ import * as peer from './api/peer.ts';
 import * as policy from './api/policy.ts';
 import { RegistryRules } from './api/registry.ts';
 import * as secret from './api/secret.ts';
+import * as run from './api/sessions/run.ts';
 import * as spec from './api/spec.ts';
 import * as tenant from './api/tenant.ts';
 import { ContainerStats } from './api/usage/stats.ts';
@@ -73,6 +74,9 @@ export const components = {
   WatchFrame: frames.WatchFrame,
   StreamEnd: frames.StreamEnd,
   StreamReset: frames.StreamReset,
+
+  Run: run.RunView,
+  RunCreate: run.RunBody,
 
   Key: key.KeyView,
   KeyCreate: key.KeyBody,

@@ -54,6 +54,7 @@ import {
   VpnProfile,
 } from './api/peer.ts';
 import { PolicyBody, PolicyView } from './api/policy.ts';
+import { RunBody, RunView } from './api/sessions/run.ts';
 import { Spec, SpecBody, SpecPatch, SpecPlan } from './api/spec.ts';
 import { ContainerSecrets, ContainerSecretsBody, LoginBody, LoginView, SecretBody, SecretView } from './api/secret.ts';
 import { ContainerStats } from './api/usage/stats.ts';
@@ -166,6 +167,8 @@ export interface Route {
   readonly ignores?: 'named' | 'all';
   /** Its `Idempotency-Key` is kept in the record of the container that it makes. */
   readonly keepsKey?: true;
+  /** A POST whose answer is not kept: with the same `Idempotency-Key` it is refused again. */
+  readonly forgets?: true;
   /** The body is a JSON merge patch, and may say so in its media type (RFC 7396). */
   readonly patches?: true;
   /**
@@ -271,6 +274,13 @@ const listOf = <S extends TSchema>(item: S, which: string) =>
     schema: Type.Array(item, { maxItems: limits.overviewFilterValues }),
     description: `Only containers ${which}. May be repeated; any of them will do.`,
   }) satisfies QueryParameter;
+const overviewFilters = {
+  status: listOf(ContainerStatus, 'with this status'),
+  name: listOf(Type.String(), 'with this name'),
+  project: listOf(Type.String(), 'of this project'),
+  host_key: listOf(Type.String(), 'on this host'),
+  label,
+} satisfies Record<string, QueryParameter>;
 /** Query parameters of both lists of the audit. */
 const auditQuery = {
   from: { schema: Type.String(), description: 'Start of the period, RFC 3339. Default: everything that is kept.' },
@@ -349,11 +359,7 @@ export const routes = [
     summary:
       'List the caller’s containers with labels and project, newest first. Several of one filter are alternatives, and different ones must all hold.',
     query: {
-      status: listOf(ContainerStatus, 'with this status'),
-      name: listOf(Type.String(), 'with this name'),
-      project: listOf(Type.String(), 'of this project'),
-      host_key: listOf(Type.String(), 'on this host'),
-      label,
+      ...overviewFilters,
       include: {
         schema: Type.Array(Type.Enum(['status', 'spec']), { maxItems: 2 }),
         description: '`status`: with what `GET /:id/status` shows. `spec`: with the document and its ETag.',
@@ -373,10 +379,11 @@ export const routes = [
     access: 'tenant',
     scopes: readers,
     summary:
-      'Follow the caller’s containers as Server-Sent Events: all with their status, and then each that changes, without a gap.',
+      'Follow the caller’s containers as Server-Sent Events: all with their status, and then each that changes, without a gap. The filters are those of the list; one that ceases to match is `removed`.',
+    query: overviewFilters,
     success: 'ok',
     data: WatchFrame,
-    errors: [],
+    errors: ['invalid'],
     media: [eventStream],
     streams: 'resumable',
   },
@@ -983,6 +990,21 @@ export const routes = [
     data: Type.Null(),
     errors: ['not_found', 'bad_request', 'upgrade_required', 'invalid', 'conflict'],
     upgrades: true,
+  },
+  {
+    name: 'container.run',
+    method: 'POST',
+    path: `${compute}/:id/runs`,
+    access: 'tenant',
+    scopes: ['exec'],
+    summary:
+      'Run a process in the container, as `exec` does, and answer its output when it has ended: for programs without WebSocket. Not known to have ended: 504.',
+    body: RunBody,
+    success: 'ok',
+    data: RunView,
+    errors: [...bodyErrors, 'not_found', 'conflict'],
+    withoutPrior: true,
+    forgets: true,
   },
   {
     name: 'container.wait',

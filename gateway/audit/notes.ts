@@ -42,6 +42,8 @@ const notNoted = failure(
   'this was done, but its line in the audit could not be written; look at the result, and send the request again',
 );
 
+const notBegun = failure('unavailable', 'the audit could not take a line about this; nothing was begun; try again');
+
 /** Too many of these to keep: they cost their sender nothing. */
 const isLimited = (code: string): boolean => code === 'rate_limited';
 
@@ -78,9 +80,25 @@ export class AuditNotes {
     return isNoted || !isSuccessCode(code) ? handled : notNoted;
   }
 
-  /** What happens later in the request leaves lines of its own. */
-  leaves(cause: Cause): void {
-    this.#lined.add(cause);
+  /**
+   * Commits the line of what begins before its answer is known, and takes up the `Idempotency-Key`
+   * of the request with it. What happens later leaves lines of its own.
+   * @returns why it may not begin; undefined: it may
+   */
+  async begin(
+    tenant: TenantId,
+    line: Omit<Note, 'outcome' | 'detail'>,
+    cause: Cause,
+    { origin, deadlineMs }: AuditedRequest,
+  ): Promise<Result | undefined> {
+    const untilMs = Math.min(deadlineMs, this.#options.clock.monotonicMs() + limits.auditNoteMs);
+    const note = { ...line, outcome: 'done', detail: null } as const;
+    const outcome = await this.#write(tenant, note, { ...origin, cause }, untilMs);
+    if (isSuccessCode(outcome.code)) {
+      this.#lined.add(cause);
+      return undefined;
+    }
+    return outcome.code === 'conflict' || outcome.code === 'rate_limited' ? outcome : notBegun;
   }
 
   /**
@@ -93,7 +111,7 @@ export class AuditNotes {
     { origin, deadlineMs }: Pick<AuditedRequest, 'origin' | 'deadlineMs'>,
   ): Promise<boolean> {
     const untilMs = Math.min(deadlineMs, this.#options.clock.monotonicMs() + limits.auditNoteMs);
-    return this.#write(tenant, note, origin, untilMs);
+    return isSuccessCode((await this.#write(tenant, note, origin, untilMs)).code);
   }
 
   /** The same for a line that nobody waits for: it has more time. */
@@ -113,7 +131,12 @@ export class AuditNotes {
     }
   }
 
-  async #write(tenant: TenantId | null, note: Note, origin: Origin, untilMs: number): Promise<boolean> {
+  async #write(
+    tenant: TenantId | null,
+    note: Note,
+    origin: Origin & { readonly cause?: Cause },
+    untilMs: number,
+  ): Promise<Outcome> {
     const { ask, newOperationId, log, onLost } = this.#options;
     const asker = { notes: [note], ...origin, op: newOperationId() };
     const question: Question =
@@ -121,9 +144,9 @@ export class AuditNotes {
         ? { type: 'audit.note_operator', partition: partitionOfOperators, ...asker }
         : { type: 'audit.note', tenant, ...asker };
     const outcome = await ask('write', question, untilMs);
-    if (isSuccessCode(outcome.code)) return true;
+    if (isSuccessCode(outcome.code)) return outcome;
     onLost();
     log.warn('audit_line_lost', { tenant, requestId: origin.rid, code: outcome.code, line: note });
-    return false;
+    return outcome;
   }
 }

@@ -17,6 +17,7 @@ import {
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isHostKey, type ContainerId } from '../../schemas/ids.ts';
 import { canonicalSpec, type Metadata } from '../../schemas/api/fields/container.ts';
+import { filtersOf, given } from './filters.ts';
 import { listByKey, wrongCursor } from '../http/pages.ts';
 import { ok, type Result } from '../http/respond.ts';
 
@@ -40,15 +41,6 @@ function pageOf(call: CallOf<'container.list' | 'container.overview'>) {
   if (before === undefined) return undefined;
   return { tenant: tenantOf(call), limit, before, ...given({ labels: label }), ...call.origin };
 }
-
-type Lists = Readonly<Record<string, readonly string[] | undefined>>;
-type Given<T> = { [K in keyof T]?: string[] };
-
-/** Those that are there. */
-const given = <T extends Lists>(lists: T): Given<T> =>
-  Object.fromEntries(
-    Object.entries(lists).flatMap(([name, values]) => (values === undefined ? [] : [[name, [...values]]])),
-  ) as Given<T>;
 
 export function containerRoutes(options: ContainerRoutesOptions) {
   const ask = (kind: LaneKind, call: Call, question: Question) => options.ask(kind, question, call.deadlineMs);
@@ -141,9 +133,8 @@ export function containerRoutes(options: ContainerRoutesOptions) {
   const overview: HandlerOf<'container.overview'> = (call) => {
     const page = pageOf(call);
     if (page === undefined) return wrongCursor;
-    const { status, name, project, host_key: host, include } = call.query;
-    const only = given({ status, name, project, host });
-    return ask('read', call, { type: 'container.overview', ...page, only, ...given({ include }) });
+    const { include } = call.query;
+    return ask('read', call, { type: 'container.overview', ...page, ...filtersOf(call), ...given({ include }) });
   };
 
   const create: HandlerOf<'container.create'> = async (call) => {

@@ -89,6 +89,12 @@ function merged(body: string, secrets: string | undefined): string | undefined {
   return JSON.stringify({ data: { ...(view === null ? {} : data), ...shown } });
 }
 
+const isDone = ({ code }: Pick<Result, 'code'>): boolean => succeeded({ code, body: '' });
+const forgotten = conflict(
+  'key_used',
+  'a request with this key was executed already, and such an answer is not kept: send it with another one',
+);
+
 const isKeyUsed = (handled: Handled): boolean =>
   handled !== 'streamed' && handled.code === 'conflict' && /"reason":"key_used"/.test(String(handled.body));
 
@@ -96,8 +102,9 @@ const isKeyUsed = (handled: Handled): boolean =>
 export async function onlyOnce(route: AppRoute, call: Call, key: string, options: OnceOptions): Promise<Handled> {
   const once: Once = { key, request: hashOf(route.name, call.params, call.query, call.body) };
   const before = await earlier(route, call, once, options);
-  if (before !== undefined) return before;
+  if (before !== undefined) return route.forgets === true && isDone(before) ? forgotten : before;
   const handled = await route.handler(keeping(call, once, options.vault));
   // The same request has come twice at one time, and the other was executed.
-  return isKeyUsed(handled) ? ((await earlier(route, call, once, options)) ?? handled) : handled;
+  if (!isKeyUsed(handled) || route.forgets === true) return handled;
+  return (await earlier(route, call, once, options)) ?? handled;
 }

@@ -29,6 +29,7 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
     | 'container.stats.stream'
     | 'container.exec'
     | 'container.forward'
+    | 'container.run'
   > = (call) =>
     ask('read', { type: 'container.get', tenant: tenantOf(call), id: call.params.id, ...call.origin }, call.deadlineMs);
   // For the token of one peer no other peer exists.
@@ -50,6 +51,7 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
     'container.stats.stream': container,
     'container.exec': container,
     'container.forward': container,
+    'container.run': container,
     'container.update': container,
     'labels.put': container,
     'labels.patch': container,

@@ -20,6 +20,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { WatchPage, WatchPosition } from '../../schemas/wire/answers.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { succeeded, tenantOf, type CallOf, type HandlerOf } from '../call.ts';
+import { filtersOf } from '../compute/filters.ts';
 import type { Showing, StreamHost } from './host.ts';
 import { AskError, follow } from './requests.ts';
 import { SharedReads } from './shared-reads.ts';
@@ -180,14 +181,15 @@ export function watchHandler({ ask, streams, clock }: WatchRouteOptions): Handle
 
   const readerOf = (call: Call) => {
     const tenant = tenantOf(call);
+    const filters = filtersOf(call);
     const read = async (from: From): Promise<Read> => {
-      const question = { type: 'container.watch', tenant, from, ...call.origin } as const;
+      const question = { type: 'container.watch', tenant, ...filters, from, ...call.origin } as const;
       const outcome = await ask('watch', question, clock.monotonicMs() + limits.watchAskMs);
       if (!succeeded(outcome)) throw new AskError(outcome);
       const page = decodeAnswer('container.watch', outcome.body);
       return { page, frames: page.data.map(frameOf) };
     };
-    return (from: From) => reads.of(`${tenant} ${JSON.stringify(from)}`, () => read(from));
+    return (from: From) => reads.of(`${tenant} ${JSON.stringify([filters, from])}`, () => read(from));
   };
 
   return (call) => {

@@ -2,6 +2,8 @@
 import { KiB, seconds, minutes } from './units.ts';
 
 export const sessions = {
+  /** Output of a process that `POST /:id/runs` answers; more of it is read and left out. */
+  runOutputBytes: 1024 * KiB,
   /**
    * Bytes that one end of a tunnel may send before the other has taken them. The client of a
    * WebSocket has the same.

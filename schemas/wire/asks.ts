@@ -177,7 +177,12 @@ const reads = {
   ),
   /** Its items with their status, newest first; or those that changed after a position. */
   'container.watch': ask(
-    { ...ofTenant, from: Type.Union([Type.Object({ before: page.before }), Type.Object({ after: WatchPosition })]) },
+    {
+      ...ofTenant,
+      ...labelled,
+      only: Type.Optional(OverviewFilter),
+      from: Type.Union([Type.Object({ before: page.before }), Type.Object({ after: WatchPosition })]),
+    },
     WatchPage,
   ),
   'metadata.get': ask(ofContainer, dataOf(MetadataShape)),
@@ -512,6 +517,7 @@ export const isWriteType = (type: AskType): type is keyof typeof writes => Objec
 const newAsks: Partial<Readonly<Record<AskType, number>>> = {
   'answer.get': 3,
   'container.overview': 3,
+  'container.watch': 3,
   'file.get': 3,
   'file.put': 3,
   'host.renew': 3,

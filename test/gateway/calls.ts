@@ -121,7 +121,7 @@ export function servicesWith(
     events: { newest: unexpected, past: unexpected, after: unexpected, resume: unexpected },
     usage: { sums: unexpected },
     audit: { find: unexpected },
-    notes: { note: unexpected, noteLater: unexpected, leaves: unexpected },
+    notes: { begin: unexpected, noteLater: unexpected },
     stats: { watch: unexpected },
     streams: {
       withPlace: unexpected,

@@ -34,9 +34,16 @@ const itemOf =
     return `{"container":${containerJson(record, context.fleet)},${JSON.stringify(beside).slice(1)}`;
   };
 
+type Wanted = Pick<Of<'container.overview'>, 'only' | 'labels'>;
+
 /** Several of one filter are alternatives, and different ones must all hold. */
-function isWanted(record: ContainerRecord, { status, project, host }: OverviewFilter, fleet: FleetView): boolean {
+function isWanted(
+  record: ContainerRecord,
+  { only: { status, name, project, host } = {}, labels }: Wanted,
+  fleet: FleetView,
+): boolean {
   const { placement, spec } = record;
+  if (!hasLabel(spec, labels) || (name !== undefined && !name.includes(spec.name))) return false;
   if (project !== undefined && !project.includes(spec.project ?? '')) return false;
   if (host !== undefined && (placement.phase === 'unplaced' || !host.includes(placement.host))) return false;
   return status === undefined || status.includes(shownStatus(record, fleet).status);
@@ -55,11 +62,11 @@ function named({ containers, names }: TenantView, wanted: OverviewFilter['name']
 }
 
 export function overview(state: PartitionView, ask: Of<'container.overview'>, context: TurnContext): Turn {
-  const { only = {}, labels, include = [] } = ask;
+  const { only = {}, include = [] } = ask;
   return page(named(state.tenant(ask.tenant), only.name), {
     ...ask,
     maxBytes: limits.answerPartBytes,
-    matches: (record) => hasLabel(record.spec, labels) && isWanted(record, only, context.fleet),
+    matches: (record) => isWanted(record, ask, context.fleet),
     render: itemOf(state, include, context),
   });
 }
@@ -70,18 +77,22 @@ const withFields = (body: string, fields: object): Turn =>
   answer({ code: 'ok', body: `${body.slice(0, -1)},${JSON.stringify(fields).slice(1)}` });
 
 /** A page of all, or what has changed since a position. */
-export function watch(state: PartitionView, { tenant, from }: Of<'container.watch'>, context: TurnContext): Turn {
-  if ('after' in from) return changes(state, state.tenant(tenant), from.after, context);
-  const { reply } = page(state.tenant(tenant).containers, {
+export function watch(state: PartitionView, ask: Of<'container.watch'>, context: TurnContext): Turn {
+  const { tenant, from } = ask;
+  if ('after' in from) return changes(state, ask, from.after, context);
+  const { reply } = page(named(state.tenant(tenant), ask.only?.name), {
     limit: limits.overviewMax,
     before: from.before,
     maxBytes: limits.watchPageBytes,
+    matches: (record) => isWanted(record, ask, context.fleet),
     render: itemOf(state, ['status'], context),
   });
   return withFields(reply.body, { position: positionIn(state), more: false });
 }
 
-function changes(state: PartitionView, { tenant, containers }: TenantView, after: WatchPosition, context: TurnContext) {
+/** What is not wanted any more is told as removed, as is what never was. */
+function changes(state: PartitionView, ask: Of<'container.watch'>, after: WatchPosition, context: TurnContext) {
+  const { tenant, containers } = state.tenant(ask.tenant);
   const isOurs = after.epoch === state.epoch;
   const changed = isOurs ? state.itemsSince(tenant, after.revision) : undefined;
   const now = positionIn(state);
@@ -90,7 +101,8 @@ function changes(state: PartitionView, { tenant, containers }: TenantView, after
   const render = itemOf(state, ['status'], context);
   const itemOrRemoved = ([id]: readonly [ContainerId, number]) => {
     const record = containers.get(id);
-    return line(record === undefined ? JSON.stringify({ removed: id }) : render(record));
+    const isThere = record !== undefined && isWanted(record, ask, context.fleet);
+    return line(isThere ? render(record) : JSON.stringify({ removed: id }));
   };
   const { values, next } = fill(changed, { bytes: limits.watchPageBytes, items: limits.overviewMax }, itemOrRemoved);
   const position = next === undefined ? now : { ...now, revision: next[1] - 1 };

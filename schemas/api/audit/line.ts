@@ -54,7 +54,7 @@ export const AuditLine = Type.Object(
     ts: Type.String({ format: 'date-time' }),
     action: Type.String({
       description:
-        'The operation, as in the OpenAPI document, such as `container.create`; or `sign_in`, `sign_out`, `container.exec.ended`, `container.forward.ended`.',
+        'The operation, as in the OpenAPI document, such as `container.create`; or `sign_in`, `sign_out`, `container.exec.ended`, `container.forward.ended`, `container.run.ended`.',
     }),
     outcome: Type.String({ description: '`done`, or the code of the refusal, such as `forbidden`.' }),
     tenant: nullable(

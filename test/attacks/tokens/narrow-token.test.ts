@@ -45,6 +45,7 @@ const bodies: Readonly<Record<string, object>> = {
   'container.update': { tag: 'x' },
   'project.put': { project: 'shop' },
   'container.rollback': { version: 1 },
+  'container.run': { command: ['id'] },
   'spec.create': { name: 'x', image: { repository: 'x' } },
   'spec.put': { name: 'x', image: { repository: 'x' } },
   'host.create': { key: 'h1', region: 'r' },

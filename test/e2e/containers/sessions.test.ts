@@ -92,7 +92,7 @@ async function world(t: Test): Promise<World> {
 }
 
 t.test('sessions', async (t) => {
-  const { rig, acme, exec, execUrl, forward, open: openSessions } = await world(t);
+  const { rig, acme, container, exec, execUrl, forward, open: openSessions } = await world(t);
   const none = async (): Promise<void> =>
     void (await eventually('no session is open', openSessions, (count) => count === 0));
   const out = (session: OpenSession, channel = 1): string => session.bytes(channel).toString();
@@ -138,6 +138,39 @@ t.test('sessions', async (t) => {
       t.match(out(refused, 2), text);
     }
     await none();
+  });
+
+  await t.test('a process whose output is the answer', async (t) => {
+    const path = `${compute}/${container.id}/runs`;
+    const run = (body: object, headers = {}) => acme.call('POST', path, body, headers);
+    const command = ['sh', '-c', 'echo out; echo err >&2; echo $FROM; exit 7'];
+    const key = { 'idempotency-key': 'run-once' };
+    const data = { exit_code: 7, stdout: 'out\ncontainer\n', stderr: 'err\n', truncated: false };
+    const ran = await run({ command }, key);
+    t.match(ran, { status: 200, body: { data } });
+    t.match(await run({ command }, key), { status: 409, body: { reason: 'key_used' } }, 'it does not run again');
+    t.match(await run({ command: ['id'] }, key), { status: 422 });
+    const twice = await Promise.all([1, 2].map(() => run({ command }, { 'idempotency-key': 'run-twice' })));
+    t.same(twice.map(({ status }) => status).sort(), [200, 409], 'once of two at one time');
+    t.match(await run({ command: ['/no/such/program'] }), { status: 200, body: { data: { exit_code: 127 } } });
+    const much = await run({ command: ['sh', '-c', 'head -c 3000000 /dev/zero | tr "\\0" x'] });
+    t.match(much, { status: 200, body: { data: { exit_code: 0, truncated: true } } });
+    const mark = randomBytes(6).toString('hex');
+    const late = await run({ command: ['sh', '-c', `sleep 600; echo ${mark}`], timeout: 1 });
+    t.match(late, { status: 504, body: { error: 'timeout' } });
+    await eventually(
+      'the process has ended',
+      async () => Promise.resolve(processesWith(mark)),
+      ({ length }) => length === 0,
+    );
+    await none();
+    t.match(await run({ command }, { 'if-match': '*' }), { status: 412 });
+    t.match(await run({ command: [] }), { status: 422 });
+    t.match(await (await rig.client('rival')).call('POST', path, { command }), { status: 404 });
+    const { body } = await acme.call<{ data: { action: string; detail: object }[] }>('GET', '/api/v2/audit?limit=100');
+    const of = (action: string) => body.data.filter((line) => line.action === action);
+    t.match(of('container.run.ended').at(-1), { detail: { session: { exit_code: 7, reason: 'done' } } });
+    t.ok(of('container.run').length >= of('container.run.ended').length, 'each has a line before it begins');
   });
 
   await t.test('a terminal: size, input, signals', async (t) => {

@@ -47,6 +47,7 @@ const safelyUndone: { readonly [R in RouteName]?: string } = {
   'container.create': 'hosts keep the container as an orphan',
   'spec.create': 'hosts keep the container as an orphan',
   'container.start': 'it is stopped again',
+  'container.run': 'a process ends with its session',
   'labels.put': 'a label opens nothing',
   'labels.patch': 'a label opens nothing',
   'project.put': 'the file of a container opens nothing',

@@ -18,6 +18,14 @@ const page = (data: readonly object[], revision: number, more: object = {}): Ans
   body: JSON.stringify({ data, position: { epoch: 3, revision }, more: false, ...more }),
 });
 
+const noFilter = {
+  status: undefined,
+  name: undefined as string[] | undefined,
+  project: undefined,
+  host_key: undefined,
+  label: undefined as string[] | undefined,
+};
+
 /** An owner that gives one answer after another; the last one stays. */
 function stage(...answers: AnswerOf[]) {
   const asked: Question[] = [];
@@ -38,9 +46,10 @@ function stage(...answers: AnswerOf[]) {
     },
     clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
   });
-  const follow = async (lastEventId?: string): Promise<FollowOptions> => {
+  const follow = async (lastEventId?: string, filters: Partial<typeof noFilter> = {}): Promise<FollowOptions> => {
     const headers = lastEventId === undefined ? {} : { lastEventId };
-    await handler(callOf('container.watch', { exchange: exchangeOf({ headers }) }));
+    const query = { ...noFilter, ...filters };
+    await handler(callOf('container.watch', { query, exchange: exchangeOf({ headers }) }));
     const options = byHand.followed.at(-1);
     if (options === undefined) throw new Error('nothing is followed');
     return options;
@@ -140,6 +149,15 @@ t.test('however many follow, there is one subscription and one look', async (t) 
   t.equal(bells.size, 1);
   silence[0]?.();
   t.equal(bells.size, 0, 'nobody follows any more');
+});
+
+t.test('filters are asked of the owner, and share no look with others', async (t) => {
+  const { follow, asked } = stage(page([], 12));
+  const some = await follow('3.12', { name: ['web'], label: ['team=a'] });
+  const all = await follow('3.12');
+  await Promise.all([some.show(), all.show()]);
+  t.match(asked, [{ only: { name: ['web'] }, labels: ['team=a'] }, { only: {} }]);
+  t.equal(asked.length, 2);
 });
 
 t.test('an owner that is away is asked again later', async (t) => {

@@ -115,6 +115,33 @@ t.test('what changes while pages are read comes after them', (t) => {
   t.end();
 });
 
+t.test('what is wanted alone is followed, and what ceases to be is removed', (t) => {
+  const ours = made(1, { spec: { ...specOf('c1'), labels: { team: 'a' } } });
+  const theirs = made(2);
+  const state = stateOf(defaultTenant(acme), ours, theirs);
+  const put = (...records: readonly ContainerRecord[]) =>
+    apply(state, { records, deletes: [], events: [], effects: [] });
+  const look = (
+    from: { before: null } | { after: WatchPosition },
+    wanted: { only?: OverviewFilter; labels?: string[] },
+  ): { position: WatchPosition; told: string[] } => {
+    const ask = { type: 'container.watch', from, ...wanted, ...asker } as const;
+    const { data, position } = JSON.parse(String(watch(state, ask, context).reply.body)) as WatchPage;
+    const told = data.map((item) =>
+      'removed' in item ? `-${item.removed}` : (item.container as { name: string }).name,
+    );
+    return { position, told };
+  };
+  const wishes = [{ labels: ['team=a'] }, { only: { name: ['c1'] } }, { only: { status: ['running'], name: ['c1'] } }];
+  for (const wish of wishes) t.same(look({ before: null }, wish).told, ['c1'], JSON.stringify(wish));
+  t.same(look({ before: null }, { only: { project: ['none'] } }).told, []);
+  const { position: after } = look({ before: null }, {});
+  put(theirs, { ...ours, spec: specOf('c1') });
+  t.same(look({ after }, { labels: ['team=a'] }).told, [`-${theirs.id}`, `-${ours.id}`]);
+  t.same(look({ after }, { only: { name: ['c1'] } }).told, [`-${theirs.id}`, 'c1']);
+  t.end();
+});
+
 t.test('changes come in pages, and none between two is left out', (t) => {
   const large = (at: number) => made(at, { spec: { ...specOf(`c${at}`), env: { A: 'a'.repeat(30_000) } } });
   const { look, put, changed } = watching();
