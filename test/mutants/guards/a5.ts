@@ -109,6 +109,7 @@ export const a5: readonly Guard[] = [
       { in: 'startWriting', replace: 'encodeMark(markAt(mark))', by: 'encodeMark({ number: mark, journals })' },
     ],
     killedBy: 'simulation',
+    firstSeed: 121,
   },
   {
     name: 'gap between commits ignored',
