@@ -1,7 +1,7 @@
 /**
  * What time alone changes in a partition: containers wait for a host or must leave one, hosts fall
- * silent, tombstones and revocations expire. Level-triggered: it looks at all that may want
- * something and takes no input but the clock. Pure.
+ * silent, jobs that have ended are removed, tombstones and revocations expire. Level-triggered: it
+ * looks at all that may want something and takes no input but the clock. Pure.
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';

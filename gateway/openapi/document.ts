@@ -76,7 +76,9 @@ function fileSchema({ data }: Route, media: string): unknown {
   return media === eventStream ? framesOf(data) : { type: 'string' };
 }
 
-/** OpenAPI 3.1 has no schema of a stream's items, so it stands where JSON Schema has that of a text. */
+/**
+ * OpenAPI 3.1 has no schema of a stream's items, so it stands where JSON Schema has that of a text.
+ */
 const framesOf = (frame: unknown): Json => ({
   type: 'string',
   description: 'Server-Sent Events. `data` of a frame is JSON.',

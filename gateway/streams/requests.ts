@@ -96,7 +96,9 @@ export async function readNow(
   }
 }
 
-/** Streams in one of the tenant's places. `show` runs once the stream has its place, not for HEAD. */
+/**
+ * Streams in one of the tenant's places. `show` runs once the stream has its place, not for HEAD.
+ */
 export async function follow(
   { streams }: { readonly streams: Pick<StreamHost, 'withPlace' | 'follow'> },
   call: Call,
