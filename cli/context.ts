@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import { createApi, type Api } from './client/api.ts';
 import { NoProfile, notToken, profilePath, readProfiles, serverIn, variableOf, type Profile } from './profiles.ts';
-import { Refused } from './terminal/errors.ts';
+import { ApiError } from './client/errors.ts';
+import { Refused, signInText } from './terminal/errors.ts';
 import { joined, type Output, type Text } from './terminal/output.ts';
 
 /** The process around the commands. */
@@ -113,10 +114,30 @@ async function contextOf(command: Command, terminal: Terminal): Promise<Context>
   };
 }
 
+/** When the token ended, by its own words: only the server knows whether it is valid. */
+function endedAt(token: string, nowMs: number): string | undefined {
+  try {
+    const { exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
+      readonly exp?: unknown;
+    };
+    return typeof exp === 'number' && exp * 1000 <= nowMs ? new Date(exp * 1000).toISOString() : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The action of a command, with its context. */
 export const action =
   <Args extends readonly unknown[]>(terminal: Terminal, run: (context: Context, ...args: Args) => Promise<void>) =>
   async (...given: unknown[]): Promise<void> => {
     const command = given.at(-1) as Command;
-    await run(await contextOf(command, terminal), ...(given.slice(0, -1) as unknown as Args));
+    const context = await contextOf(command, terminal);
+    try {
+      await run(context, ...(given.slice(0, -1) as unknown as Args));
+    } catch (error) {
+      const at =
+        error instanceof ApiError && error.status === 401 ? endedAt(context.token, terminal.nowMs()) : undefined;
+      if (at === undefined) throw error;
+      throw new Refused(`the token for ${context.server} ended at ${at}\n${signInText}`);
+    }
   };

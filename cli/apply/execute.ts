@@ -2,8 +2,6 @@
  * Carries out a plan, one step after another. Each may be repeated: one that was interrupted is
  * planned again from what it left, and finished.
  */
-import { retry } from '../../lib/time/retry.ts';
-import { limits } from '../../schemas/limits.ts';
 import { dataOf, doneOf, orNone, writtenOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { settled } from '../client/wait.ts';
@@ -12,6 +10,7 @@ import { createFrom, replaceBy, secretsOf, type DocumentBody } from '../tenant/d
 import { goalOf, type Goal } from '../tenant/done.ts';
 import { watchDone } from '../tenant/progress.ts';
 import { untilGone } from '../tenant/rest.ts';
+import { untilRolled } from '../tenant/rolled.ts';
 import { secretBody } from '../tenant/secrets.ts';
 import { Refused } from '../terminal/errors.ts';
 import type { WantedContainer } from './file/model.ts';
@@ -114,7 +113,12 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   const { found, wanted, body, isRetried, name } = step;
   const { id } = found;
   const isRolled = secretsOf(found.document).some((secret) => rolled.has(secret));
-  if (isRolled && !isDetached) await untilRolled(work, step);
+  if (isRolled && !isDetached)
+    await untilRolled(
+      context,
+      { id, name, generation: found.status.generation },
+      { goal: goalIn(work, wanted), seconds: timeoutS },
+    );
   const written = body === undefined ? undefined : await write(context, step, body);
   const generation = isRetried ? (await started(context, id)).generation : written;
   const isSame = step.action === 'keep' || step.action === 'wait';
@@ -143,23 +147,6 @@ async function write(
     if (!(error instanceof ApiError) || error.status !== 412) throw error;
     throw new Refused(`somebody else has changed ${name} meanwhile: look at it, and run this again`);
   }
-}
-
-/** The owner updates what uses a secret within seconds: its generation rises then. */
-async function untilRolled(work: Work, { found, wanted, name }: ContainerChange): Promise<void> {
-  const { context, timeoutS } = work;
-  const { api, terminal } = context;
-  const endMs = performance.now() + timeoutS * 1000;
-  const look = async (): Promise<true | undefined> => {
-    const params = pathOf(found.id);
-    const { generation } = await dataOf(api.GET('/api/v2/compute/{id}/status', { params }));
-    if (generation !== found.status.generation) return true;
-    if (performance.now() < endMs) return undefined;
-    throw new Refused(`${name} has not got the new value of a secret after ${timeoutS} s: "longshore events ${name}"`);
-  };
-  const { signal } = terminal;
-  if ((await retry(look, { pauseMs: () => limits.cliLookMs, signal })) !== true) throw new InterruptedError();
-  await watchDone(context, { id: found.id, name }, { goal: goalIn(work, wanted), seconds: timeoutS });
 }
 
 async function createPeer({ context: { api, tell } }: Work, { name, wanted }: PeerCreate): Promise<Outcome> {

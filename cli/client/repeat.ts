@@ -93,7 +93,9 @@ export function repeating({ server, fetch = nodeFetch, pause = sleep, onPause }:
         await answer.body?.cancel();
         await wait(request, `the server answered ${answer.status}`, ms);
       } catch (error) {
-        if (isLast || !(error instanceof ConnectionError) || !isRepeatable(request)) throw error;
+        // `fetch` asks no server at the port of another protocol, such as 6000.
+        const isFinal = !(error instanceof ConnectionError) || error.message.endsWith(': bad port');
+        if (isLast || isFinal || !isRepeatable(request)) throw error;
         await wait(request, error.message, jitter(backoffMs(attempt, bounds)));
       }
     }

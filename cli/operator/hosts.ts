@@ -6,7 +6,7 @@ import { allOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { listing, showList } from '../terminal/list.ts';
-import { bytesText } from '../terminal/table.ts';
+import { bytesText } from '../terminal/quantities.ts';
 
 /** All hosts for an operator, those of the tenant's regions for others. */
 async function list(context: Context): Promise<void> {

@@ -52,7 +52,7 @@ export const peersOf = ({ api }: Pick<Context, 'api'>): Promise<Peer[]> =>
 
 /** There is no such thing. */
 export class NotFound extends Refused {
-  constructor(what: 'container' | 'peer' | 'secret' | 'token', name: string) {
+  constructor(what: 'container' | 'peer' | 'registry' | 'secret' | 'token', name: string) {
     const list = what === 'container' ? 'ps' : `${what} ls`;
     super(`there is no ${what} "${name}": "longshore ${list}" shows which there are`);
   }

@@ -1,5 +1,5 @@
 /** `policy`, and the options of `run` and `update` that make a policy. */
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { merged, type Values } from '../../lib/values.ts';
 import { limits } from '../../schemas/limits.ts';
 import { restartPolicies, stopSignals } from '../../schemas/words.ts';
@@ -32,6 +32,19 @@ export interface PolicyOptions {
   readonly health?: boolean;
 }
 
+/** As docker and Compose call them. */
+const otherRestarts: Readonly<Record<string, (typeof restartPolicies)[number]>> = {
+  no: 'never',
+  'on-failure': 'on_failure',
+  'unless-stopped': 'always',
+};
+
+export function restartIn(text: string): (typeof restartPolicies)[number] {
+  const found = restartPolicies.find((one) => one === text) ?? otherRestarts[text];
+  if (found === undefined) throw new InvalidArgumentError(`Allowed choices are ${restartPolicies.join(', ')}.`);
+  return found;
+}
+
 /** @throws WrongUsage */
 function httpIn(text: string): Values {
   const [, port, path = '/'] = /^(\d{1,5})(\/.*)?$/.exec(text) ?? [];
@@ -44,7 +57,9 @@ const healthRange = (least: number, most: number = limits.healthSeconds) => whol
 export const withPolicy = (command: Command): Command =>
   command
     .option('--policy <file>', 'File with the policy, YAML or JSON; options override it')
-    .addOption(new Option('--restart <when>', 'Restart policy of the container').choices(restartPolicies))
+    .addOption(
+      new Option('--restart <when>', 'Restart policy of the container').choices(restartPolicies).argParser(restartIn),
+    )
     .option(
       '--stop-grace <seconds>',
       'Grace period before a stop becomes a kill',

@@ -43,6 +43,8 @@ async function tokenFrom(terminal: Terminal, server: string, tenant: string | un
   const token = await signInByDevice(terminal, server, tenant);
   if (token !== undefined) return token;
   if (!stdin.isTTY) throw new Refused(`${server} has no sign-in in a browser: give a token, without --tenant`);
+  const where = 'Paste a token from its operator (of "npm start": in .longshore/dev.json).';
+  terminal.stderr.write(`${server} has no sign-in in a browser. ${where}\n`);
   return askHidden('Token: ');
 }
 
@@ -105,7 +107,7 @@ export function addProfiles(program: Command, terminal: Terminal): void {
         const value = { server, tenant, subject, scope, expires_at };
         const rows = Object.entries(value).map(([name, one]) => [
           name.replaceAll('_', ' '),
-          one === null ? '-' : String(one),
+          one === null ? (name === 'scope' ? 'everything of the tenant' : '-') : String(one),
         ]);
         show(value, rows.map(([name = '', one = '']) => `${name.padEnd(12)}${one}`).join('\n'));
       }),

@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
 import { joined } from '../terminal/output.ts';
-import { bytesText } from '../terminal/table.ts';
+import { bytesText } from '../terminal/quantities.ts';
 import type { Goal } from './done.ts';
 
 /** Lines of the log of one that failed, and the time for the first of them to arrive. */

@@ -8,7 +8,7 @@ import { action, type Context, type Terminal } from '../context.ts';
 import { collect, waiting, type WaitOptions } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { readFile } from '../terminal/input.ts';
-import { cpuIn, memoryIn } from '../terminal/quantities.ts';
+import { bytesText, cpuIn, memoryIn } from '../terminal/quantities.ts';
 import { findContainer } from './find.ts';
 import { changeDocument, createFrom, type Document, type DocumentBody } from './document.ts';
 import { goalOf } from './done.ts';
@@ -21,6 +21,12 @@ import { storedPolicy, usesWith, type UseOptions } from './uses.ts';
 
 /** Of the name of an image in that of a job, which has more behind it. */
 const jobNameChars = 50;
+
+/** Names of variables as the API takes them. */
+const isVariable = /^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/;
+const variableText = 'a name begins with a letter or "_" and has at most 128 letters, digits, "_", "." and "-"';
+/** 6 MiB, which Docker needs. */
+const memoryLeast = 6 * 2 ** 20;
 
 interface Shape {
   readonly env?: readonly string[];
@@ -47,6 +53,7 @@ export function pairsIn(texts: readonly string[], env: NodeJS.ProcessEnv): Recor
     texts.map((text) => {
       const at = text.indexOf('=');
       const name = at < 0 ? text : text.slice(0, at);
+      if (!isVariable.test(name)) throw new WrongUsage(`--env ${name}: ${variableText}`);
       const value = at < 0 ? env[name] : text.slice(at + 1);
       if (value === undefined)
         throw new WrongUsage(`--env ${name}: give it a value (${name}=...), or set it in this shell`);
@@ -75,12 +82,30 @@ export function envFileIn(path: string, text: string): Record<string, string> {
       if (line === '' || line.startsWith('#')) return [];
       const at = line.indexOf('=');
       if (at < 1) throw new WrongUsage(`${path}:${number}: a line must be NAME=value`);
-      return [[line.slice(0, at), line.slice(at + 1)] as const];
+      const name = line.slice(0, at);
+      if (name.startsWith('export '))
+        throw new WrongUsage(`${path}:${number}: leave out "export": a line is NAME=value`);
+      if (!isVariable.test(name)) throw new WrongUsage(`${path}:${number}: "${name}": ${variableText}`);
+      return [[name, line.slice(at + 1)] as const];
     }),
   );
 }
 
-const portIn = (text: string): number | string => (/^\d+$/.test(text) ? Number(text) : text);
+/** @throws WrongUsage if it names a port of the host, too, as that of docker does */
+export function portIn(text: string): number | string {
+  const [, inside] = /:(\d+(?:\/\w+)?)$/.exec(text) ?? [];
+  if (inside !== undefined)
+    throw new WrongUsage(`--port ${text}: give ${inside}; Longshore chooses the port of the host`);
+  return /^\d+$/.test(text) ? Number(text) : text;
+}
+
+/** @throws WrongUsage for a number without a unit that can only be meant with one */
+export function limitIn(text: string): string {
+  const size = memoryIn(text);
+  if (/^\d+$/.test(size) && Number(size) < memoryLeast)
+    throw new WrongUsage(`--memory ${text}: that is ${bytesText(Number(size))}; did you mean ${text}m?`);
+  return size;
+}
 
 function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal: Terminal) {
   const ofFile = envFile === undefined ? {} : envFileIn(envFile, readFile(envFile).toString('utf8'));
@@ -89,7 +114,7 @@ function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal:
     ...(Object.keys(all).length === 0 ? {} : { env: all }),
     ...(port.length === 0 ? {} : { ports: port.map(portIn) }),
     ...(cpu === undefined ? {} : { cpu_limit: cpuIn(cpu) }),
-    ...(memory === undefined ? {} : { mem_limit: memoryIn(memory) }),
+    ...(memory === undefined ? {} : { mem_limit: limitIn(memory) }),
   };
 }
 

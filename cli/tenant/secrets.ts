@@ -2,13 +2,17 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { keyScopePattern, keyScopes } from '../../schemas/scopes.ts';
 import { dataOf, doneOf } from '../client/api.ts';
+import { ApiError } from '../client/errors.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { endText, endTime } from '../terminal/arguments.ts';
+import { endText, endTime, waiting, type WaitOptions } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { askHidden, readInput, readSource, withoutLastBreak } from '../terminal/input.ts';
 import { listing, shortIds, showList } from '../terminal/list.ts';
 import { agoText } from '../terminal/table.ts';
-import { NotFound, oneOf } from './find.ts';
+import { goalOf } from './done.ts';
+import { NotFound, oneOf, overviewOf } from './find.ts';
+import { untilRolled, type User } from './rolled.ts';
+import { storedPolicy } from './uses.ts';
 
 /** Text as it is, without the line break that a shell adds; other bytes as base64. */
 export function secretBody(bytes: Buffer): { value: string; encoding?: 'base64' } {
@@ -23,6 +27,49 @@ async function secretFrom(terminal: Terminal, file: string | undefined, question
   if (file !== undefined) return readSource(file, terminal);
   if (terminal.stdin.isTTY) return Buffer.from(await askHidden(question));
   return withoutLastBreak(await readInput(terminal));
+}
+
+/** @throws NotFound if the server knows no such thing */
+async function thereIs(what: 'secret' | 'registry', name: string, asked: Promise<void>): Promise<void> {
+  await asked.catch((error: unknown) => {
+    throw error instanceof ApiError && error.status === 404 ? new NotFound(what, name) : error;
+  });
+}
+
+interface SetOptions extends WaitOptions {
+  readonly file?: string;
+  readonly detach?: true;
+}
+
+/** Containers that use the secret, as they are before it changes. */
+async function usersOf(context: Context, name: string): Promise<{ readonly version: number; readonly users: User[] }> {
+  const all = await dataOf(context.api.GET('/api/v2/compute/secrets'));
+  const { version = 0, used_by = [] } = all.find((one) => one.name === name) ?? {};
+  if (used_by.length === 0) return { version, users: [] };
+  const items = await overviewOf(context, { include: ['status'] });
+  const users = items.flatMap(({ container: { id, name }, status }) =>
+    used_by.includes(id) && status?.desired === 'running' ? [{ id, name, generation: status.generation }] : [],
+  );
+  return { version, users };
+}
+
+async function setSecret(context: Context, name: string, options: SetOptions): Promise<void> {
+  const { api, terminal, tell, show } = context;
+  const { file, detach, stable, timeout: seconds } = options;
+  const body = secretBody(await secretFrom(terminal, file, `Value of ${name}: `));
+  // A token may change secrets and see no containers.
+  const before = await usersOf(context, name).catch((error: unknown) => {
+    if (!(error instanceof ApiError) || error.code !== 'forbidden') throw error;
+    return { version: 0, users: [] };
+  });
+  const set = await dataOf(api.PUT('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } }, body }));
+  const users = set.version === before.version ? [] : before.users;
+  if (users.length > 0) tell(`restarts ${users.map((user) => user.name).join(', ')}`);
+  for (const user of detach === true ? [] : users) {
+    const goal = goalOf(await storedPolicy(context, user.id), stable);
+    await untilRolled(context, user, { goal, seconds });
+  }
+  show(set, `${set.name}, version ${set.version}`);
 }
 
 function addSecrets(program: Command, terminal: Terminal): void {
@@ -42,27 +89,21 @@ function addSecrets(program: Command, terminal: Terminal): void {
       });
     }),
   );
-  secret
-    .command('set <name>')
-    .description(
-      'Create or change a secret from standard input, a file or a prompt; updates the containers that use it',
-    )
-    .option('--file <path>', 'File with the value, byte for byte')
-    .action(
-      action<[string, { file?: string }]>(terminal, async ({ api, show }, name, { file }) => {
-        const body = secretBody(await secretFrom(terminal, file, `Value of ${name}: `));
-        const set = await dataOf(
-          api.PUT('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } }, body }),
-        );
-        show(set, `${set.name}, version ${set.version}`);
-      }),
-    );
+  waiting(
+    secret
+      .command('set <name>')
+      .description('Create or change a secret from standard input, a file or a prompt; restarts what uses it')
+      .option('--file <path>', 'File with the value, byte for byte')
+      .option('-d, --detach', 'Return without waiting until the containers are up again'),
+    'Longest wait for each container',
+  ).action(action<[string, SetOptions]>(terminal, setSecret));
   secret
     .command('rm <name>')
     .description('Remove a secret that no container uses')
     .action(
       action<[string]>(terminal, async ({ api, show }, name) => {
-        await doneOf(api.DELETE('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } } }));
+        const asked = doneOf(api.DELETE('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } } }));
+        await thereIs('secret', name, asked);
         show({ name }, name);
       }),
     );
@@ -113,7 +154,8 @@ function addRegistries(program: Command, terminal: Terminal): void {
     .description('Remove a registry login')
     .action(
       action<[string]>(terminal, async ({ api, show }, host) => {
-        await doneOf(api.DELETE('/api/v2/compute/registries/{registry}', { params: { path: { registry: host } } }));
+        const params = { path: { registry: host } };
+        await thereIs('registry', host, doneOf(api.DELETE('/api/v2/compute/registries/{registry}', { params })));
         show({ host }, host);
       }),
     );

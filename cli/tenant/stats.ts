@@ -6,7 +6,7 @@ import { follow } from '../client/follow.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { listing, showList } from '../terminal/list.ts';
-import { bytesText } from '../terminal/table.ts';
+import { bytesText } from '../terminal/quantities.ts';
 import { containersOf, findContainer } from './find.ts';
 
 type Stats = Schemas['ContainerStats'];

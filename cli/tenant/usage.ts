@@ -5,10 +5,8 @@ import { allOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { pastText, pastTime } from '../terminal/arguments.ts';
 import { shortIds } from '../terminal/list.ts';
-import { bytesText, tableOf } from '../terminal/table.ts';
-
-export const amountText = (name: string, amount: number): string =>
-  name.endsWith('_bytes') ? bytesText(amount) : String(amount);
+import { amountText } from '../terminal/quantities.ts';
+import { tableOf } from '../terminal/table.ts';
 
 async function quota(context: Context): Promise<void> {
   const { usage, caps } = await dataOf(context.api.GET('/api/v2/compute/quota'));

@@ -1,6 +1,7 @@
 /** Errors that end a command, and the exit codes (docs/cli.md). */
 import { oneLine } from '../../schemas/visible.ts';
 import { ApiError, ConnectionError, InterruptedError } from '../client/errors.ts';
+import { amountText } from './quantities.ts';
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
@@ -24,17 +25,26 @@ export class Exit extends Error {
   }
 }
 
+export const signInText = 'Sign in with "longshore login --server URL", or replace LONGSHORE_TOKEN where it is set.';
+
 function hintFor({ status, code, detail, details }: ApiError): string {
-  if (status === 401) return 'Sign in with "longshore login --server URL", or replace LONGSHORE_TOKEN where it is set.';
+  if (status === 401) return signInText;
   if (code === 'forbidden' && typeof detail['scope'] === 'string')
     return `The token lacks the scope ${detail['scope']}.`;
   if (code === 'over_quota') {
     const { dimension, requested, max } = detail;
-    const why = typeof dimension === 'string' ? `${dimension} would be ${String(requested)} of ${String(max)}. ` : '';
+    const textOf = (amount: unknown): string => amountText(String(dimension), Number(amount));
+    const why = typeof dimension === 'string' ? `${dimension} would be ${textOf(requested)} of ${textOf(max)}. ` : '';
     return `${why}See "longshore quota"; an operator sets the caps.`;
   }
   if (code === 'not_found') return 'Nothing has this name or id: "ls" of the same command shows what there is.';
   if (details['name']?.includes('has already been taken')) return 'Choose another name, or remove what has it.';
+  if (
+    Object.values(details)
+      .flat()
+      .some((text) => text.includes('is not a secret that you have'))
+  )
+    return 'Set it with "longshore secret set NAME".';
   if (status === 429 || status === 503) return 'Try again soon.';
   return '';
 }

@@ -1,7 +1,11 @@
 /** Amounts as people write them, in the form that the API takes. Pure. */
 
-/** `2` → `2.0`: the API takes only numbers with a decimal. */
-export const cpuIn = (text: string): string => (/^\d{1,3}$/.test(text) ? `${text}.0` : text);
+/** `2` → `2.0`, and `250m` → `0.25` as kubectl writes it: the API takes only numbers with a decimal. */
+export function cpuIn(text: string): string {
+  const [, millis] = /^(\d{1,6})m$/.exec(text) ?? [];
+  const cores = millis === undefined ? text : String(Number(millis) / 1000);
+  return /^\d{1,3}$/.test(cores) ? `${cores}.0` : cores;
+}
 
 const unitBytes: Readonly<Record<string, number>> = {
   '': 1,
@@ -35,3 +39,18 @@ export const bytesIn = (size: string): number =>
 
 export const cpuPattern = '^\\d{1,3}(?:\\.\\d{1,3})?$';
 export const memoryPattern = '^(?:[1-9]\\d*\\.?|\\d*\\.\\d+) ?(?:[bB]|[kmgtpKMGTP][iI]?[bB]?)?$';
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** `1536` → `1.5 KiB` */
+export function bytesText(bytes: number): string {
+  let [value, at] = [bytes, 0];
+  for (; value >= 1024 && at < units.length - 1; at++) value /= 1024;
+  return `${at === 0 || value >= 100 ? Math.round(value) : Number(value.toFixed(1))} ${units[at] ?? 'B'}`;
+}
+
+/** An amount of a quota: bytes with their unit, thousandths of a core as cores. */
+export function amountText(name: string, amount: number): string {
+  if (name.endsWith('_bytes')) return bytesText(amount);
+  return name === 'cpu_millis' ? `${amount / 1000} cores` : String(amount);
+}

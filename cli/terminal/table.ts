@@ -62,15 +62,6 @@ const cutTo = (width: number, cell: string): string =>
 /** At a terminal. */
 const widthOf = (cell: string): number => visible(cell).length;
 
-const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
-
-/** `1536` → `1.5 KiB` */
-export function bytesText(bytes: number): string {
-  let [value, at] = [bytes, 0];
-  for (; value >= 1024 && at < units.length - 1; at++) value /= 1024;
-  return `${at === 0 || value >= 100 ? Math.round(value) : Number(value.toFixed(1))} ${units[at] ?? 'B'}`;
-}
-
 const steps = [
   ['d', 86_400],
   ['h', 3_600],

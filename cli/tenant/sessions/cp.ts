@@ -9,7 +9,7 @@ import { oneLine } from '../../../schemas/visible.ts';
 import type { Context } from '../../context.ts';
 import { Refused, WrongUsage } from '../../terminal/errors.ts';
 import { unreadable } from '../../terminal/input.ts';
-import { bytesText } from '../../terminal/table.ts';
+import { bytesText } from '../../terminal/quantities.ts';
 import { findContainer } from '../find.ts';
 import { runProgram, type Ended } from './program.ts';
 

@@ -156,7 +156,7 @@ t.test('what the server would refuse is a fault of the file, and what it would d
   const plan = await foreseen(work.context, planOf(wanted, found), found);
   t.same(requests().toSorted(), Object.keys(answers).toSorted(), 'what has a new secret can not be tried');
   t.match(plan.faults.map(({ field, message }) => `${field}: ${message}`).toSorted(), [
-    /^containers\.big: over quota: mem_bytes would be 2 of 1/,
+    /^containers\.big: over quota: mem_bytes would be 2 B of 1 B/,
     /^containers\.db\.process\.command: must be at most/,
   ]);
   t.match(plan.steps, [{}, { name: 'web', isReplaced: false }, { name: 'db', isReplaced: undefined }, {}, {}, {}]);

@@ -109,6 +109,12 @@ t.test('a server that is not there is named, with the reason of the system', asy
   t.equal(pauses.length, limits.clientAttempts - 1);
 });
 
+t.test('a port that fetch asks no server at is refused at once', async (t) => {
+  const { api, pauses } = clientOf('http://127.0.0.1:6000');
+  await t.rejects(quota(api), { name: 'ConnectionError', message: /bad port/ });
+  t.same(pauses, []);
+});
+
 t.test('the signal ends a request that is under way, and one that pauses', async (t) => {
   const abort = new AbortController();
   const { url, asked } = await farEnd(t, () => abort.abort());

@@ -1,10 +1,11 @@
 import t from 'tap';
-import { amountText } from '../../../cli/tenant/usage.ts';
+import { amountText } from '../../../cli/terminal/quantities.ts';
 import { sampleLine } from '../../../cli/tenant/stats.ts';
 
 t.test('amounts of a quota: bytes as people read them', (t) => {
   t.equal(amountText('mem_bytes', 64 * 1024 ** 2), '64 MiB');
-  t.equal(amountText('cpu_millis', 8000), '8000');
+  t.equal(amountText('cpu_millis', 8250), '8.25 cores');
+  t.equal(amountText('containers', 20), '20');
   t.end();
 });
 

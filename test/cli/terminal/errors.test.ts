@@ -16,7 +16,7 @@ t.test('an error says what is wrong, and what to do', (t) => {
   );
   t.match(
     wordsOf(answer(403, { error: 'over_quota', detail: { dimension: 'cpu_millis', requested: 9000, max: 8000 } })),
-    /^over quota\ncpu_millis would be 9000 of 8000\. See "longshore quota"/,
+    /^over quota\ncpu_millis would be 9 cores of 8 cores\. See "longshore quota"/,
   );
   t.match(wordsOf(answer(404, { error: 'not_found' })), /^not found\nNothing has this name or id: "ls"/);
   t.match(

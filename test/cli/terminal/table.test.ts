@@ -1,5 +1,6 @@
 import t from 'tap';
-import { agoText, bytesText, imageText, tableOf } from '../../../cli/terminal/table.ts';
+import { bytesText } from '../../../cli/terminal/quantities.ts';
+import { agoText, imageText, tableOf } from '../../../cli/terminal/table.ts';
 
 t.test('columns are as wide as their widest cell, and no line ends with spaces', (t) => {
   t.equal(
