@@ -24,7 +24,7 @@ export interface GlobalOptions {
   readonly json?: boolean;
 }
 
-/** Forms in which a command prints what it found (docs/cli.md, "Output"); `id` is that of `--quiet`. */
+/** Forms in which a command prints what it found (docs/cli.md, "Output"). `--quiet` is `id`. */
 const formats = ['table', 'wide', 'name', 'id', 'json', 'yaml'] as const;
 type Format = (typeof formats)[number];
 

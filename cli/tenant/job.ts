@@ -24,7 +24,7 @@ interface Job extends Waiting {
   readonly isKept: boolean;
 }
 
-/** @throws Exit with the code of the job; Refused if it has none; InterruptedError, and it goes on */
+/** @throws Exit with the code of the job; Refused if it has none; InterruptedError: it goes on */
 export async function runJob(context: Context, container: Named, job: Job): Promise<void> {
   const { name } = container;
   const log = `"longshore logs -f ${name}" shows its log`;

@@ -1,6 +1,6 @@
 /** Amounts as people write them, in the form that the API takes. Pure. */
 
-/** `2` → `2.0`, and `250m` → `0.25` as kubectl writes it: the API takes only numbers with a decimal. */
+/** `2` → `2.0`, and `250m` of kubectl → `0.25`: the API takes only numbers with a decimal. */
 export function cpuIn(text: string): string {
   const [, millis] = /^(\d{1,6})m$/.exec(text) ?? [];
   const cores = millis === undefined ? text : String(Number(millis) / 1000);

@@ -127,6 +127,15 @@ function headed(to: Writable) {
   return { stream, line: () => head };
 }
 
+/** Standard output, which a terminal gets as text. */
+const shownBy = ({ terminal: { stdout } }: Context): Writable =>
+  new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      stdout.writeFile(chunk);
+      done();
+    },
+  });
+
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 async function outOf(context: Context, { container, path }: Place, to: string): Promise<void> {
@@ -135,13 +144,13 @@ async function outOf(context: Context, { container, path }: Place, to: string): 
   const part = `${target}.${randomBytes(3).toString('hex')}.part`;
   const sums = summing();
   const file = target === '-' ? undefined : createWriteStream(part, { flags: 'wx' });
-  sums.stream.pipe(file ?? context.terminal.stdout.raw, { end: file !== undefined });
+  sums.stream.pipe(file ?? shownBy(context));
   const head = headed(sums.stream);
   file?.once('error', (error) => head.stream.destroy(new Refused(`${target} can't be written: ${error.message}`)));
   try {
     const ended = await runProgram(context, id, ['sh', '-c', outOfScript, 'sh', path], { output: head.stream });
     head.stream.end();
-    await (file === undefined ? finished(sums.stream, { readable: false }) : finished(file));
+    await finished(file ?? sums.stream);
     if (ended.code !== 0) throw refusal(name, ended);
     compare(context, name, sums.sum(), head.line());
     if (file === undefined) return;

@@ -35,7 +35,8 @@ export async function runProgram(
     (bytes) => send(channel.input, bytes),
     () => input?.resume(),
   );
-  let [code, errors, failure]: [number | undefined, string, Error | undefined] = [undefined, '', undefined];
+  let [code, errors]: [number | undefined, string] = [undefined, ''];
+  const failures: Error[] = [];
   socket.on('message', (data: Buffer) => {
     const [kind, bytes] = [data[0], data.subarray(1)];
     if (kind === channel.output) pour(socket, output, bytes);
@@ -51,7 +52,7 @@ export async function runProgram(
   input?.once('end', () => upstream.whenEmpty(() => send(channel.control, Buffer.from('{"type":"end"}'))));
   const leave = (): void => socket.terminate();
   const fail = (error: Error): void => {
-    failure = error;
+    failures.push(error);
     leave();
   };
   input?.once('error', fail);
@@ -61,6 +62,7 @@ export async function runProgram(
     const ending = endOf(socket);
     socket.resume();
     const end = await ending;
+    const [failure] = failures;
     if (failure !== undefined) throw failure;
     if (signal.aborted) throw new InterruptedError();
     if (code === undefined)

@@ -75,6 +75,7 @@ t.test('a file goes in and comes out, byte for byte', async (t) => {
   t.ok(readFileSync(there).equals(bytes), 'more than a window');
   t.match(await longshore('cp', `web:${there}`, back), { code: 0, out: `2.9 MiB to ${back}\n`, err: '' });
   t.ok(readFileSync(back).equals(bytes));
+  t.same(await longshore('cp', `web:${here}`, '-'), { code: 0, out: bytes.toString(), err: '' });
   writeFileSync(here, '');
   t.match(await longshore('cp', here, `web:${there}`), { code: 0, out: /^0 B / });
   t.match(await longshore('cp', `web:${there}`, back), { code: 0, out: /^0 B / });
