@@ -14,7 +14,7 @@ interface Look {
   readonly width?: number | undefined;
 }
 
-/** One line a row: columns padded, statuses painted, cells cut to the width. Without rows, `empty`. */
+/** A line for each row; columns padded, statuses painted, cells cut. Without rows, `empty`. */
 export function tableOf(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
