@@ -68,7 +68,7 @@ const advice: Readonly<Record<string, string>> = {
   autoscale: 'Longshore has no replicas. Run another container.',
   build: 'Longshore builds no images. Build and push with docker, and then run "longshore run".',
   push: 'Longshore has no registry. Push with docker, and then run "longshore run".',
-  pull: 'Hosts pull images. "longshore update --pull" takes what a tag names by now.',
+  pull: 'Hosts pull images, and keep what a tag named then: give a new push a new tag, and "longshore update --image" it.',
   images: 'Longshore has no list of images. "longshore ps" shows those that run.',
   image: 'Longshore has no list of images. "longshore ps" shows those that run.',
   volume: 'Longshore has no volumes. It keeps what the image declares as VOLUME.',

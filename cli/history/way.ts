@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs';
 import { addAbortSignal, type Readable } from 'node:stream';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
-import { compareEvents } from '../../schemas/api/event.ts';
+import { compareEvents } from '../../schemas/event-id.ts';
 import { limits } from '../../schemas/limits.ts';
 import { MiB } from '../../schemas/limits/units.ts';
 import { dataOf, type Schemas } from '../client/api.ts';

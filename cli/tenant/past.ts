@@ -1,7 +1,7 @@
 /** `logs` and `events`: what was, and with `--follow` what comes. */
 import { Option, type Command } from 'commander';
 import { uuidPattern } from '../../schemas/words.ts';
-import { compareEvents } from '../../schemas/api/event.ts';
+import { compareEvents } from '../../schemas/event-id.ts';
 import { limits } from '../../schemas/limits.ts';
 import { oneLine } from '../../schemas/visible.ts';
 import { dataOf, type Answer, type Schemas } from '../client/api.ts';

@@ -1,7 +1,7 @@
 /** `GET /audit`: what was written, refused and opened, newest first; of a tenant, or of all. */
 import { seenBy, type AuditLine } from '../../schemas/api/audit/line.ts';
 import { decodePastCursor, encodePastCursor, type PastCursor } from '../../schemas/api/cursor.ts';
-import { compareEvents } from '../../schemas/api/event.ts';
+import { compareEvents } from '../../schemas/event-id.ts';
 import { errorStatus, type FieldErrors } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';

@@ -1,6 +1,7 @@
 /** `GET /:id/events` and `GET /events`: the events that are kept, or a stream of them. */
 import { decodePastCursor, encodePastCursor, type PastCursor } from '../../schemas/api/cursor.ts';
-import { compareEvents, eventSeenBy, type Event } from '../../schemas/api/event.ts';
+import { eventSeenBy, type Event } from '../../schemas/api/event.ts';
+import { compareEvents } from '../../schemas/event-id.ts';
 import type { StreamReset } from '../../schemas/api/frames.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -517,6 +517,8 @@ export const isWriteType = (type: AskType): type is keyof typeof writes => Objec
 const newAsks: Partial<Readonly<Record<AskType, number>>> = {
   'answer.get': 3,
   'container.overview': 3,
+  'container.rollback': 3,
+  'container.versions': 3,
   'container.watch': 3,
   'file.get': 3,
   'file.put': 3,

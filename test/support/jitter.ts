@@ -17,8 +17,21 @@ const collectEveryMs = 1000;
 const { random } = Math;
 const after = globalThis.setTimeout;
 
+/**
+ * Of each second, files are late for so long in all: what does a thousand operations one after
+ * another is not a thousand times unlucky.
+ */
+const lateMs = 400;
+let second = 0;
+let leftMs = lateMs;
+
 const delay = async (): Promise<void> => {
-  if (random() < 0.5) await new Promise((resolve) => after(resolve, random() * fileMs));
+  const now = Math.floor(performance.now() / 1000);
+  if (now !== second) [second, leftMs] = [now, lateMs];
+  if (leftMs <= 0 || random() >= 0.5) return;
+  const ms = random() * fileMs;
+  leftMs -= ms;
+  await new Promise((resolve) => after(resolve, ms));
 };
 
 type Operation = (...args: unknown[]) => Promise<unknown>;
@@ -51,9 +64,18 @@ delayAll(
 );
 syncBuiltinESMExports();
 
+/** An action that takes long comes more rarely, so that the program gets on. */
 function repeat(everyMs: number, action: () => void): void {
-  const next = (): void => void after(() => (action(), next()), random() * everyMs).unref();
-  next();
+  const next = (leastMs: number): void =>
+    void after(
+      () => {
+        const startMs = performance.now();
+        action();
+        next(2 * (performance.now() - startMs));
+      },
+      Math.max(leastMs, random() * everyMs),
+    ).unref();
+  next(0);
 }
 
 const never = new Int32Array(new SharedArrayBuffer(4));

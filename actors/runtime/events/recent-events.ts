@@ -5,7 +5,7 @@
  */
 import { fill } from '../../../lib/fill.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
-import { compareEvents } from '../../../schemas/api/event.ts';
+import { compareEvents } from '../../../schemas/event-id.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Identified, Outgoing } from '../journal/codec.ts';
 

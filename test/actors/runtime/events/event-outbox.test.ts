@@ -15,7 +15,8 @@ import type { EventSink, StoreWrite } from '../../../../actors/runtime/store/sto
 import { sleep } from '../../../../lib/time/backoff.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import { runAtOnce } from '../../../../lib/time/slices.ts';
-import { compareEvents, type EventBody } from '../../../../schemas/api/event.ts';
+import { type EventBody } from '../../../../schemas/api/event.ts';
+import { compareEvents } from '../../../../schemas/event-id.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { RecentEvents } from '../../../../schemas/wire/answers.ts';
