@@ -1,4 +1,7 @@
-/** Ids of events: where an event lies in the journal. Without TypeBox, for the command line. Pure. */
+/**
+ * Ids of events, which say where an event lies in the journal. Without TypeBox, for the command
+ * line. Pure.
+ */
 
 const idPattern = /^\d{1,6}-(\d{1,15})-(\d{1,6})$/;
 

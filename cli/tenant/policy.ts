@@ -67,7 +67,7 @@ export const withPolicy = (command: Command): Command =>
     )
     .option(
       '--remove-after <seconds>',
-      'Remove the container this long after it has ended; for jobs',
+      'Time after its end when a job is removed',
       wholeNumber(0, limits.policyRemoveAfterSeconds),
     )
     .addOption(new Option('--stop-signal <signal>', 'Signal sent to stop the container').choices(stopSignals))

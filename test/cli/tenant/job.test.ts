@@ -21,9 +21,8 @@ const entry = (seq: number, line: string, stream = 'stdout') => ({ ts: 'now', st
 const entries = [entry(1, 'one'), entry(2, 'two', 'stderr')];
 const frames = entries.map((one) => `id: ${one.seq}\nevent: log\ndata: ${JSON.stringify(one)}\n\n`).join('');
 
-/** The log as a stream, which is open until the container is gone, or as a list. */
-const log: Reaction = (response, { path }) => {
-  if (!path.includes('follow=true')) return response.end(JSON.stringify({ data: entries.slice(-1) }));
+/** Open until the container is gone. */
+const stream: Reaction = (response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   return response.write(frames);
 };
@@ -31,7 +30,8 @@ const log: Reaction = (response, { path }) => {
 const ended = (end: object): Answers => ({
   'POST /api/v2/containers': { ...ok(container, { 'longshore-generation': '1' }), status: 201 },
   [`GET ${of}/status`]: ok(view),
-  [`GET ${of}/logs`]: log,
+  [`GET ${of}/logs`]: ok(entries.slice(-1)),
+  [`GET ${of}/logs/stream`]: stream,
   [`GET ${of}/wait`]: [ok({ ...view, ...end }), ok({ ...view, status: 'removed' })],
   [`DELETE ${of}`]: { ...ok(container), status: 202 },
 });
