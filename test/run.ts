@@ -43,7 +43,7 @@ const bundleDeadlineMs = 60_000;
 /** How many files run at once: `fast` never waits, and the others do most of their time. */
 const processes = {
   fast: { least: cores + 1, most: cores + 1 },
-  contract: { least: Math.ceil(cores / 2), most: cores },
+  contract: { least: Math.ceil(cores / 2), most: cores + 1 },
   others: { least: cores, most: 4 * cores },
 };
 

@@ -268,7 +268,10 @@ t.test('the command line', async (t) => {
     await ok(['registry', 'login', 'registry.example.com', '-u', 'ci', '--password-file', file]);
     t.match(await json('registry', 'ls'), [{ host: 'registry.example.com', username: 'ci' }]);
     await ok(['registry', 'logout', 'registry.example.com']);
-    t.match(await longshore(['registry', 'logout', 'registry.example.com']), { code: 1, err: /there is no registry "registry.example.com": "longshore registry ls"/ });
+    t.match(await longshore(['registry', 'logout', 'registry.example.com']), {
+      code: 1,
+      err: /there is no registry "registry.example.com": "longshore registry ls"/,
+    });
     const address = await longshore(['registry', 'login', 'https://r.example', '-u', 'ci', '--password-file', file]);
     t.match(address, { code: 2, err: /name its host/ });
     t.match(await longshore(['host', 'ls']), { code: 0, out: /^HOST +REGION\n/ }, 'those of its regions');
