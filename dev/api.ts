@@ -9,7 +9,7 @@ import { Container, ContainerStatusView } from '../schemas/api/container.ts';
 import { HostView } from '../schemas/api/host.ts';
 import { LogEntry } from '../schemas/api/log.ts';
 import { NetworkView, type NetworkCreateBody } from '../schemas/api/network.ts';
-import { Policy } from '../schemas/api/policy.ts';
+import { PolicyView } from '../schemas/api/policy.ts';
 import { P12Password, PeerTokenWithText, PeerView, PeerWithSecrets } from '../schemas/api/peer.ts';
 import { QuotaView } from '../schemas/api/tenant.ts';
 
@@ -26,7 +26,7 @@ const pageOf = <T extends Type.TSchema>(schema: T) =>
 const decodePage = pageOf(Container);
 const decodeStatus = dataOf(ContainerStatusView);
 const decodeLogs = dataOf(Type.Array(LogEntry));
-const decodePolicy = dataOf(Policy);
+const decodePolicy = dataOf(PolicyView);
 const decodeQuota = dataOf(QuotaView);
 const decodeHost = dataOf(Type.Object({ status: HostView.properties.status }));
 const decodeJoin = dataOf(Type.Object({ join_token: Type.String() }));

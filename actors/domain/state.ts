@@ -19,7 +19,7 @@ import {
 } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { RecentChanges } from './recent-changes.ts';
-import { removedFromMs } from './container/endings.ts';
+import { byRemoval, removedFromMs } from './container/endings.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moving.ts';
 import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
@@ -100,7 +100,7 @@ export interface PartitionView {
   preparationSeen(id: ContainerId): PreparationSeen | undefined;
   /** Those whose update is done once the run of its version has lasted for long enough. */
   beingProved(): Iterable<ContainerRecord>;
-  /** Jobs that have ended and are removed after a time (container/endings.ts). */
+  /** Jobs that have ended and are removed after a time, the first to go first. */
   endedJobs(): Iterable<ContainerRecord>;
   /** Oldest first. */
   tombstones(): Iterable<TombstoneRecord>;
@@ -168,7 +168,7 @@ export class PartitionState implements PartitionView {
   /** Oldest first; an older one is up for as long as anybody asks. */
   readonly #upSinceMs = new Map<ContainerId, number>();
   readonly #beingProved = new Map<ContainerId, ContainerRecord>();
-  readonly #endedJobs = new Map<ContainerId, ContainerRecord>();
+  readonly #endedJobs = new Ordered<ContainerRecord>(byRemoval);
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #answers = new Map<string, AnswerRecord>();
   readonly #damaged = new Set<ContainerId>();
@@ -283,7 +283,7 @@ export class PartitionState implements PartitionView {
     return this.#beingProved.values();
   }
   endedJobs(): Iterable<ContainerRecord> {
-    return this.#endedJobs.values();
+    return this.#endedJobs.from(() => false);
   }
   answers(): Iterable<AnswerRecord> {
     return this.#answers.values();
@@ -585,7 +585,7 @@ export class PartitionState implements PartitionView {
     this.#heard.delete(id);
     this.#pulls.delete(id);
     this.#beingProved.delete(id);
-    this.#endedJobs.delete(id);
+    if (removedFromMs(before) !== undefined) this.#endedJobs.delete(before);
     if (this.#moving.delete(id)) this.#countMove(before, -1);
     if (before.placement.phase !== 'placed') return;
     const { host } = before.placement;
@@ -622,7 +622,7 @@ export class PartitionState implements PartitionView {
     }
     this.#waitingForHost.add(record);
     if (isBeingProved(record)) this.#beingProved.set(record.id, record);
-    if (removedFromMs(record) !== undefined) this.#endedJobs.set(record.id, record);
+    if (removedFromMs(record) !== undefined) this.#endedJobs.add(record);
     if (record.placement.phase !== 'placed') return;
     const { host } = record.placement;
     let placed = this.#placed.get(host);

@@ -134,18 +134,16 @@ export function* proveUpdates(state: PartitionView, context: TurnContext): Gener
 
 /** Removes jobs whose policy says so, once their time after the end is over. */
 function* removeEndedJobs(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
-  let budget: number = limits.sweepChanges;
-  let passed = 0;
-  for (const record of [...state.endedJobs()]) {
+  const isDue = (record: ContainerRecord): boolean => (removedFromMs(record) ?? Infinity) <= context.expiryMs;
+  const due: ContainerRecord[] = [];
+  for (const record of state.endedJobs()) {
+    if (!isDue(record) || due.length === limits.sweepChanges) break;
+    due.push(record);
+  }
+  for (const { tenant, id } of due) {
     // Turns of others come in between.
-    const current = state.tenant(record.tenant).containers.get(record.id);
-    const fromMs = current && removedFromMs(current);
-    if (current !== undefined && fromMs !== undefined && fromMs <= context.expiryMs) {
-      yield removal(current, context).changes;
-      if (--budget === 0) return;
-    } else if (++passed % limits.sweepStepRecords === 0) {
-      yield noChanges;
-    }
+    const record = state.tenant(tenant).containers.get(id);
+    if (record !== undefined && isDue(record)) yield removal(record, context).changes;
   }
 }
 

@@ -39,7 +39,7 @@ export async function runJob(context: Context, container: Named, job: Job): Prom
 
 async function withLog(context: Context, { id, name }: Named, job: Job, ended: AbortController): Promise<Settled> {
   const { api, terminal, tell } = context;
-  let [heardMs, lastSeq] = [performance.now(), 0];
+  let [heardMs, lastSeq, isOver] = [performance.now(), 0, false];
   const write = async (): Promise<void> => {
     for await (const entry of followedLines(context, id, ended.signal)) {
       writeLine(context, entry, { before: '', hasTime: false });
@@ -47,9 +47,11 @@ async function withLog(context: Context, { id, name }: Named, job: Job, ended: A
     }
   };
   // Without its log, it is a job still.
-  const lines = write().catch((error: unknown) => {
-    if (!ended.signal.aborted) tell(wordsOf(error));
-  });
+  const lines = write()
+    .catch((error: unknown) => {
+      if (!ended.signal.aborted) tell(wordsOf(error));
+    })
+    .finally(() => (isOver = true));
   const end = await untilSettled(context, { id, name }, job);
   if (job.isKept) {
     const endMs = performance.now();
@@ -62,7 +64,7 @@ async function withLog(context: Context, { id, name }: Named, job: Job, ended: A
     const asked = dataOf(api.GET('/api/v2/compute/{id}/logs', { params: { path: { id }, query } }));
     const [newest] = await asked.catch(() => []);
     const endMs = performance.now() + cliLinesMs;
-    while (newest !== undefined && lastSeq < newest.seq && performance.now() < endMs)
+    while (newest !== undefined && lastSeq < newest.seq && !isOver && performance.now() < endMs)
       await Promise.race([lines, sleep(cliLinesLookMs, terminal.signal)]);
   }
   ended.abort();

@@ -201,7 +201,7 @@ function logsOf({ api }: Context, { id }: Named, { grep }: LogOptions): Source<L
 /** The lines of a container from its first one on, until it is gone. */
 export const followedLines = (context: Context, id: string, signal: AbortSignal): AsyncGenerator<LogEntry, void> => {
   const { open } = logsOf(context, { id, name: id }, {});
-  const query = { limit: limits.logsMax, follow: true } as const;
+  const query = { limit: limits.logsMax };
   return follow<LogEntry>((header, ended) => open({ query, header, signal: ended }), signal);
 };
 

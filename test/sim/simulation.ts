@@ -720,7 +720,7 @@ class Simulation {
     if (secrets !== undefined)
       await this.#judgeStored((states) => {
         others = secrets.containersIn(states);
-        return secrets.faults(states, engines);
+        return secrets.faults(states, engines, (id) => this.#ranBefore.has(id));
       });
     await this.#judgeCopies(new Set([...ends.map(([, { id }]) => id), ...others.map(({ id }) => id)]));
     await this.#judgeReports(ends);

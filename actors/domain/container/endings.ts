@@ -30,6 +30,10 @@ export function removedFromMs(record: ContainerRecord): number | undefined {
   return isOver ? observedAtMs + seconds * 1000 : undefined;
 }
 
+/** The order in which such jobs are removed. */
+export const byRemoval = (one: ContainerRecord, other: ContainerRecord): number =>
+  (removedFromMs(one) ?? 0) - (removedFromMs(other) ?? 0) || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
+
 /** Nobody knows whether it has run on the host that is lost, and it may run once only. */
 export function giveUpRun(record: ContainerRecord, context: TurnContext): Changes {
   if (record.placement.phase !== 'placed') return noChanges;

@@ -190,6 +190,13 @@ t.test('the command line', async (t) => {
     t.same(await json('ps'), []);
   });
 
+  await t.test('a job: its log, its exit code, and nothing left', async (t) => {
+    const script = 'echo one; echo two >&2; exit 3';
+    const ran = await longshore(['run', '--job', imageOf(rig), '--name', 'job', '--', 'sh', '-c', script]);
+    t.match(ran, { code: 3, out: 'one\n', err: /^two$/m });
+    t.same(await json('ps'), []);
+  });
+
   await t.test('streams and sessions', async (t) => {
     await ok(['run', imageOf(rig), '--name', 'web', '-p', '8080', '-m', '32m']);
     const after =

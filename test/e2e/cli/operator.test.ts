@@ -71,7 +71,7 @@ t.test('peers and operators', async (t) => {
       out: /^[0-9a-f-]{36} {2}10\.86\.0\.\d+\n$/,
       err: /shown this once: \S+\nNext: longshore/,
     });
-    t.match(await ok('peer', 'ls'), /^[0-9a-f-]{36} +laptop +office +active +10\.86\.0\./m);
+    t.match(await ok('peer', 'ls'), /^laptop +[0-9a-f]{8} +office +active +10\.86\.0\./m);
     const text = await ok('peer', 'config', 'laptop');
     t.match(text, /^\[Interface\]\nPrivateKey = /m);
     const file = join(folder, 'laptop.conf');

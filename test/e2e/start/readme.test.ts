@@ -60,12 +60,12 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   };
 
   const readme = await typed('README.md');
-  t.match(readme, /^\S+ +demo +\S+ +(?:running|starting) /m, 'the container of npm start');
+  t.match(readme, /^demo +[0-9a-f]{8} +\S+ +(?:running|starting) /m, 'the container of npm start');
   t.match(readme, /8080\/tcp at \S+$/m, 'a container runs');
   t.match(readme, /^hello from \S+$/m, 'a program in it');
   t.match(readme, /^web +\d/m, 'what it uses');
   t.match(readme, /^db-password, version 1$/m, 'a secret');
-  t.match(readme, /^\S+ +phone +/m, 'a peer');
+  t.match(readme, /^phone +[0-9a-f]{8} +/m, 'a peer');
   t.match(readme, / web updated running on local$/m, 'its events');
 
   const quickStart = await typed('docs/quick-start.md');
@@ -74,7 +74,7 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   t.match(quickStart, /"http":\{"port":8080,"path":"\/"\}/, 'the policy');
   t.match(
     quickStart,
-    /"update":\{"phase":"\w+","generation":\d+,"from":\{"env":\{\}\},"to":\{"env":\{"GREETING":"hello"\}\}/,
+    /"update":\{"phase":"\w+","generation":\d+,"last_generation":\d+,"from":\{"env":\{\}\},"to":\{"env":\{"GREETING":"hello"\}\}/,
   );
   t.match(quickStart, /"type":"update_requested"/, 'events');
   t.match(quickStart, /"status":"stopped"/);

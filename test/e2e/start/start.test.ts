@@ -135,7 +135,7 @@ t.test('npm start', async (whole) => {
         shown.push(await shell(`${signedIn}\n'${process.execPath}' '${commandLineProgram}' ${command}`));
       }
       const [list, logs, stop, hosts] = shown;
-      t.match(list, /^\S+ +demo +\S+ +(?:running|starting) /m);
+      t.match(list, /^demo +[0-9a-f]{8} +\S+ +(?:running|starting) /m);
       t.match(logs, /^line \d+$/m);
       t.equal(stop, 'demo\n');
       t.match(hosts, /^local /m);

@@ -464,6 +464,7 @@ t.test('VPN peers and their files', async (t) => {
         409,
         {
           error: 'conflict',
+          reason: 'too_many',
           message: 'the network has no free address; remove peers, or ask the operator for a larger network',
         },
       ],

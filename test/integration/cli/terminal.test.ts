@@ -57,11 +57,11 @@ t.test('Ctrl-C at the question', async (t) => {
 });
 
 t.test('what is typed at a hidden question is not shown', async (t) => {
-  const { url, asked } = await farEnd(t, data({ name: 'db', version: 1 }));
+  const { url, asked } = await farEnd(t, data([]), data({ name: 'db', version: 1 }));
   const { onTerminal } = commandLine(t);
   const env = { LONGSHORE_SERVER: url, LONGSHORE_TOKEN: 'a.b.c' };
   const ran = await onTerminal(['secret', 'set', 'db'], [[/Value of db: /, 'correct horse\n']], env);
   t.match(ran, { code: 0, out: 'db, version 1' });
   t.notMatch(ran.out, 'correct');
-  t.equal(asked[0]?.body, '{"value":"correct horse"}');
+  t.equal(asked[1]?.body, '{"value":"correct horse"}');
 });
