@@ -9,7 +9,7 @@ import { updateTold } from '../../../host-agent/reconcile/reports.ts';
 import { createWorkload, type Workload } from '../../../host-agent/desired/workload.ts';
 import { noOrphans, type OrphanState } from '../../../host-agent/desired/orphans.ts';
 import { sync, type SyncParts, type SyncResult } from '../../../host-agent/link/sync.ts';
-import { sleep } from '../../../lib/time/backoff.ts';
+import { backoffMs, jitter, sleep } from '../../../lib/time/backoff.ts';
 import type { Reason } from '../../../schemas/api/container.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import type { HelloAnswer, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
@@ -40,6 +40,7 @@ export interface HostOptions {
   readonly registry: Registry;
 }
 
+const retry = { minMs: 300, maxMs: 5000 };
 const capacity = { cpu_millis: 1_000_000, mem_bytes: 2 ** 40, containers: 10_000 };
 const unused = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
 /** The reasons of a start that failed on its host. */
@@ -199,7 +200,7 @@ class Agent {
       log: quietLog,
     };
     let fullAtMs = 0;
-    for (;;) {
+    for (let failures = 0; ;) {
       const { nowMs } = this.#options.world;
       if (nowMs >= fullAtMs) this.#due = 'all';
       const due = this.#due;
@@ -209,8 +210,9 @@ class Agent {
         this.#afterSync(result);
         if (due === 'all') fullAtMs = nowMs + 5000;
         this.#beat();
+        failures = result.kind === 'complete' ? 0 : failures + 1;
       }
-      await sleep(150);
+      await sleep(failures === 0 ? 150 : jitter(backoffMs(failures - 1, retry)));
     }
   }
 
