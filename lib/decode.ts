@@ -4,6 +4,7 @@ import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { limits } from '../schemas/limits.ts';
 import { protocolOf } from '../schemas/wire/version.ts';
+import { firstFault } from './validation/fault.ts';
 
 // The default is eight, but a body may have more faults, and all are reported.
 Settings.Set({ maxErrors: limits.decodeErrors });
@@ -27,8 +28,8 @@ export function decodeJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Makes a decoder for JSON of one schema. The decoder throws a DecodeError that names the first
- * fault.
+ * Makes a decoder for JSON of one schema. The decoder throws a DecodeError that names one fault: of
+ * a union, one of the branch that was meant.
  */
 export function decoder<S extends TSchema>(schema: S): (bytes: Uint8Array) => Static<S> {
   const check = checker(schema);
@@ -53,7 +54,6 @@ function checker<S extends TSchema>(schema: S): (value: unknown) => Static<S> {
   const compiled = Compile(schema);
   return (value) => {
     if (compiled.Check(value)) return value;
-    const [first] = compiled.Errors(value);
-    throw new DecodeError(`${first?.instancePath || '/'} ${first?.message ?? 'is invalid'}`);
+    throw new DecodeError(firstFault(compiled.Errors(value)));
   };
 }

@@ -11,6 +11,7 @@ import { Cause } from '../../schemas/wire/audit.ts';
 import { linesOf } from '../../schemas/wire/codec.ts';
 import { protocolOf } from '../../schemas/wire/version.ts';
 import { DecodeError } from '../decode.ts';
+import { firstFault } from '../validation/fault.ts';
 
 type Check = Pick<Validator, 'Check' | 'Errors'>;
 
@@ -29,10 +30,9 @@ function parse(text: string): unknown {
   }
 }
 
-/** The first fault. @throws DecodeError */
+/** @throws DecodeError, always */
 function refuse(what: string, check: Check, value: unknown): never {
-  const [first] = check.Errors(value);
-  throw new DecodeError(`${what}: ${first?.instancePath || '/'} ${first?.message ?? 'is invalid'}`);
+  throw new DecodeError(`${what}: ${firstFault(check.Errors(value))}`);
 }
 
 /** One line of a batch. @throws DecodeError */

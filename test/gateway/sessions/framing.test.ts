@@ -39,6 +39,27 @@ t.test('what a client of an exec may send', (t) => {
   t.end();
 });
 
+t.test('the fault of a control message names what is wrong with that one, and what is known', (t) => {
+  const full = execFraming({ tty: true, stdin: true });
+  const bare = execFraming({ tty: false, stdin: false });
+  const signals = 'SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT';
+  const rows: [Framing, unknown, string][] = [
+    [full, { type: 'signal', signal: 'SIGFOO' }, `a control message is wrong: /signal must be one of ${signals}`],
+    [full, { type: 'signal' }, "a control message is wrong: /signal can't be blank"],
+    [full, { type: 'foo' }, 'a session of this kind knows no control "foo": signal, resize, end are known'],
+    [bare, { type: 'end' }, 'a session of this kind knows no control "end": signal is known'],
+    [full, { type: 'end', x: 1 }, 'a control message is wrong: /x is not known'],
+    [full, { type: 'resize' }, "a control message is wrong: /cols, /rows can't be blank"],
+    [full, { type: 'resize', cols: 0, rows: 1 }, 'a control message is wrong: /cols must be at least 1'],
+    [full, { type: 7 }, 'a control message is wrong: /type must be a string'],
+    [full, {}, "a control message is wrong: /type can't be blank"],
+    [full, [], 'a control message is wrong: must be an object'],
+  ];
+  for (const [framing, value, fault] of rows)
+    t.match(framing.read(onChannel(3, text(value)), true), { kind: 'fault', fault }, JSON.stringify(value));
+  t.end();
+});
+
 t.test('what a client of a forward may send', (t) => {
   const rows: [string, Uint8Array, boolean, 'data' | 'control' | 'fault'][] = [
     ['bytes', Buffer.from('GET /'), true, 'data'],
