@@ -22,6 +22,10 @@ const tooLate = failure(
 export const notJson = failure('bad_request', 'the body is not JSON in UTF-8; fix it and send it again');
 export const wrongType = failure('unsupported_media_type');
 export const tooLongUrl = failure('bad_request', `the URL is longer than ${limits.urlBytes} bytes; shorten it`);
+export const malformed = failure(
+  'bad_request',
+  'the headers are wrong: one Host, a name or an address, at most one Authorization and Idempotency-Key, and one Content-Length in digits or Transfer-Encoding: chunked',
+);
 const tooManyPieces = failure(
   'too_large',
   `the body came in more than ${limits.bodyPieces} pieces; send it in larger chunks, or whole with a Content-Length`,

@@ -1,7 +1,7 @@
 /** The first steps: the route of a request, its span, its seat, and limits of public routes. */
 import { limits } from '../../schemas/limits.ts';
 import type { Access } from '../../schemas/routes.ts';
-import { options, seatRefusals, tooLongUrl } from '../http/refusals.ts';
+import { malformed, options, seatRefusals, tooLongUrl } from '../http/refusals.ts';
 import type { Match } from '../http/router.ts';
 import type { Seats } from '../../lib/seats.ts';
 import type { AppRoute } from './app-route.ts';
@@ -22,6 +22,7 @@ function accessOf(match: Exclude<Match<AppRoute>, { readonly kind: 'options' }>)
 export const findRoute: Step = (request) => {
   const { exchange, server } = request;
   const { head } = exchange;
+  if (head.isMalformed) return malformed;
   if (head.path.length + head.query.length > limits.urlBytes) return tooLongUrl;
   const match = server.router.match(head.method, head.path);
   if (match.kind === 'options') return options(match.allow);

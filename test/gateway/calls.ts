@@ -23,6 +23,7 @@ export const headOf = (more: Partial<RequestHead> = {}): RequestHead => ({
   query: '',
   address: '192.0.2.1',
   headers: {},
+  isMalformed: false,
   ...more,
 });
 

@@ -1,6 +1,6 @@
 /**
- * Refuses requests that two HTTP parsers could read differently (request smuggling, RFC 9112
- * section 11.2), before anything else looks at them. Pure; both engines pass it every header that
+ * Finds requests that two HTTP parsers could read differently (request smuggling, RFC 9112 section
+ * 11.2), before anything else looks at them. Pure; both engines pass it every header that
  * they saw.
  */
 
@@ -118,6 +118,7 @@ const joined = (before: string | undefined, value: string): string =>
   before === undefined ? value : `${before}, ${value}`;
 
 export type Framing =
+  /** To be answered with 400, and nothing of it read. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'empty' }
   /**
@@ -134,9 +135,11 @@ const empty: Framing = { kind: 'empty' };
 const unframed: Framing = { kind: 'unframed' };
 const chunked: Framing = { kind: 'chunked' };
 const lengthPattern = /^\d{1,15}$/;
+/** RFC 9110 section 7.2: a name or an address, perhaps empty, and perhaps a port. */
+const hostPattern = /^(?:\[[\w:.%~-]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
 export function judgeFraming(method: string, bag: HeaderBag): Framing {
-  if (bag.ambiguous) return refused;
+  if (bag.ambiguous || (bag.host !== undefined && !hostPattern.test(bag.host))) return refused;
   const { contentLength, transferEncoding } = bag;
   if (transferEncoding !== undefined) {
     return contentLength === undefined && transferEncoding.trim().toLowerCase() === 'chunked' ? chunked : refused;

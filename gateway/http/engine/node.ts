@@ -37,8 +37,19 @@ function headersOf(request: IncomingMessage): HeaderBag {
   return bag;
 }
 
-function headOf(request: IncomingMessage, headers: HeaderBag): RequestHead {
-  const url = request.url ?? '/';
+/** RFC 9112 section 3.2.2: the URL may be whole, and its host counts instead of the header's. */
+const wholeUrl = /^https?:\/\/([^/?#]*)/i;
+
+/** As an origin has it: from its path on. */
+function urlOf({ url = '/' }: IncomingMessage, headers: HeaderBag): string {
+  const [origin, host] = wholeUrl.exec(url) ?? [];
+  if (origin === undefined) return url;
+  headers.host = host ?? '';
+  const rest = url.slice(origin.length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+function headOf(request: IncomingMessage, url: string, headers: HeaderBag, isMalformed: boolean): RequestHead {
   const mark = url.indexOf('?');
   return {
     method: request.method ?? '',
@@ -46,6 +57,7 @@ function headOf(request: IncomingMessage, headers: HeaderBag): RequestHead {
     query: mark < 0 ? '' : url.slice(mark + 1),
     address: plainAddress(request.socket.remoteAddress ?? ''),
     headers,
+    isMalformed,
   };
 }
 
@@ -147,12 +159,11 @@ export function nodeEngine(
     const { socket } = request;
     if (over.has(socket)) return;
     const headers = headersOf(request);
+    const url = urlOf(request, headers);
     const framing = judgeFraming(request.method ?? '', headers);
-    if (framing.kind === 'refused' || framing.kind === 'unframed') over.add(socket);
-    if (framing.kind === 'refused') {
-      socket.destroy();
-      return;
-    }
+    const isMalformed = framing.kind === 'refused';
+    const isLast = isMalformed || framing.kind === 'unframed';
+    if (isLast) over.add(socket);
     const framed = framing.kind === 'length' || framing.kind === 'chunked';
     const body = new Body(bodies, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
     if (framed) {
@@ -171,12 +182,12 @@ export function nodeEngine(
         unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1);
       },
       {
-        head: headOf(request, headers),
+        head: headOf(request, url, headers, isMalformed),
         body,
         handshake: connection === undefined ? undefined : handshakeIn(request, headers),
       },
       response,
-      () => keepAliveRefused || framing.kind === 'unframed' || connection !== undefined,
+      () => keepAliveRefused || isLast || connection !== undefined,
       (protocol, more, listener) => {
         if (connection === undefined) return undefined;
         response.detachSocket(socket);
@@ -225,6 +236,8 @@ export function nodeEngine(
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable) return socket.destroy();
+    // The connection ends with the reply to its last request; what follows that is not read.
+    if (over.has(socket as Socket)) return;
     const tooLong = error.code === 'HPE_HEADER_OVERFLOW';
     return socket.end(refusal(tooLong ? '431 Request Header Fields Too Large' : '400 Bad Request'));
   });

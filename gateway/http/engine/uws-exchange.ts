@@ -32,6 +32,7 @@ export interface UwsServer {
 export class UwsExchange extends EngineExchange {
   readonly #response: HttpResponse;
   readonly #isLast: boolean;
+  readonly #asksToEnd: boolean;
   readonly #context: SocketContext | undefined;
   readonly #server: UwsServer;
 
@@ -40,7 +41,10 @@ export class UwsExchange extends EngineExchange {
     request: {
       readonly head: RequestHead;
       readonly body: Body;
+      /** Bytes that follow it must not run as a request. */
       readonly isLast: boolean;
+      /** uWS sees a `close` that stands alone, and one in a list not. */
+      readonly asksToEnd: boolean;
       readonly handshake?: Handshake | undefined;
       /** Of a request that may go on with WebSocket. */
       readonly context?: SocketContext | undefined;
@@ -51,6 +55,7 @@ export class UwsExchange extends EngineExchange {
     this.#context = request.context;
     this.#response = response;
     this.#isLast = request.isLast;
+    this.#asksToEnd = request.asksToEnd;
     this.#server = server;
   }
 
@@ -82,7 +87,8 @@ export class UwsExchange extends EngineExchange {
 
   #send(reply: Reply): void {
     const response = this.#response;
-    const ending: Ending = this.#isLast || this.#server.keepAliveRefused() || !this.body.whole() ? 'ended' : 'kept';
+    const isOver = this.#isLast || this.#asksToEnd || this.#server.keepAliveRefused() || !this.body.whole();
+    const ending: Ending = isOver ? 'ended' : 'kept';
     this.#writeHead(reply);
     if (isBodiless(reply) || this.head.method === 'HEAD') {
       this.#sendNoBody(reply, ending);

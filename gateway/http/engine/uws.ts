@@ -10,7 +10,7 @@
 import { Bodies, Body } from './body.ts';
 import { boundUrl, type Dispatch, type EngineOptions, type HttpEngine, type RequestHead } from './engine.ts';
 import { emptyBag, judgeFraming, takeHeader, type HeaderBag } from './guard.ts';
-import { handshakeOf } from './sockets/handshake.ts';
+import { asksToEnd, handshakeOf } from './sockets/handshake.ts';
 import { addressReader } from './uws-address.ts';
 import { UwsExchange } from './uws-exchange.ts';
 import type { UwsLoaded } from './uws-binary.ts';
@@ -60,12 +60,6 @@ export function uwsEngine(
     const method = request.getCaseSensitiveMethod();
     const headers = headersOf(request);
     const framing = judgeFraming(method, headers);
-    if (framing.kind === 'refused') {
-      // Closes without a reply: after one, uWS would run the bytes that follow in the same packet
-      // as a request.
-      response.close();
-      return;
-    }
     const framed = framing.kind === 'length' || framing.kind === 'chunked';
     const body = new Body(bodies, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
     const head: RequestHead = {
@@ -74,6 +68,7 @@ export function uwsEngine(
       query: request.getQuery() ?? '',
       address: addressOf(response),
       headers,
+      isMalformed: framing.kind === 'refused',
     };
     // uWS takes any value of five letters for `close`, and a handshake on such a connection would
     // be a crash.
@@ -85,7 +80,8 @@ export function uwsEngine(
       {
         head,
         body,
-        isLast: framing.kind === 'unframed' || framing.kind === 'chunked',
+        isLast: framing.kind !== 'empty' && framing.kind !== 'length',
+        asksToEnd: asksToEnd(headers),
         handshake: endsByItself ? undefined : handshakeOf(method, headers, framing.kind === 'empty'),
         context,
       },

@@ -13,7 +13,13 @@ import { temporaryFolder } from '../../support/folder.ts';
 import { skipWithoutTools } from '../../support/tools.ts';
 
 const deadlineMs = 600_000;
-const files = ['gateway/http/engine/uws-cork', 'integration/gateway/http', 'integration/gateway/contract'];
+const files = [
+  'gateway/http/engine/uws-cork',
+  'integration/gateway/http',
+  'integration/gateway/contract',
+  'integration/gateway/websocket-frames',
+  'attacks/http/protocol-forms',
+];
 
 const skip = await skipWithoutTools('ld-linux-x86-64.so.2');
 t.test('the contract on the newest engine', { timeout: 2 * deadlineMs, skip }, async (t) => {

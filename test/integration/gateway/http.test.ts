@@ -42,7 +42,8 @@ async function stage(t: Test, name: 'uws' | 'node', connections: number = limits
       exchange.whenFinished(() => finished.push(head.path));
       const reply = (body: string, status = 200): void =>
         exchange.reply({ status, headers: ['x-echo', `${head.query} ${head.address}`], body });
-      if (head.path === '/slow') setTimeout(() => reply('slow'), 200);
+      if (head.isMalformed) reply('malformed', 400);
+      else if (head.path === '/slow') setTimeout(() => reply('slow'), 200);
       else if (head.path === '/large') reply('x'.repeat(5_000_000));
       else if (head.path === '/huge') reply('x'.repeat(40_000_000));
       else if (head.path === '/unread') reply('no', 401);

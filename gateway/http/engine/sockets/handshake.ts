@@ -21,6 +21,9 @@ const tokensIn = (value: string | undefined): string[] =>
 const names = (value: string | undefined, token: string): boolean =>
   tokensIn(value).some((one) => one.toLowerCase() === token);
 
+/** Whether the client wants the connection to end with the reply. */
+export const asksToEnd = ({ connection }: RequestHeaders): boolean => names(connection, 'close');
+
 /**
  * Undefined: it is an ordinary request.
  * @param isBare it has no body, which a handshake never has: bytes that follow it are WebSocket's
@@ -30,6 +33,6 @@ export function handshakeOf(method: string, headers: RequestHeaders, isBare: boo
   if (key === undefined || !keyPattern.test(key) || method !== 'GET' || !isBare) return undefined;
   const isAsked = names(headers.upgrade, 'websocket') && names(headers.connection, 'upgrade');
   // With `close` it asks to go on and to end.
-  if (!isAsked || names(headers.connection, 'close')) return undefined;
+  if (!isAsked || asksToEnd(headers)) return undefined;
   return { key, version, protocols: tokensIn(webSocketProtocol) };
 }

@@ -12,6 +12,14 @@ t.test('how a body is framed, and what is refused because two parsers could diff
   const coding = (value: string) => ['transfer-encoding', value] as const;
   const rows: [string, (readonly [string, string])[], string][] = [
     ['GET', [], 'empty'],
+    ['GET', [['host', 'a.b_c-d:80']], 'empty'],
+    ['GET', [['host', '[::1]:80']], 'empty'],
+    ['GET', [['host', '']], 'empty'],
+    ['GET', [['host', 'a b']], 'refused'],
+    ['GET', [['host', 'a/b']], 'refused'],
+    ['GET', [['host', 'u@a']], 'refused'],
+    ['GET', [['host', 'a:b']], 'refused'],
+    ['GET', [['host', '::1']], 'refused'],
     ['POST', [], 'unframed'],
     ['PUT', [], 'unframed'],
     ['PATCH', [], 'unframed'],
