@@ -12,6 +12,10 @@ import { isOfOperator, scopesOf, type ScopeRules } from './scopes.ts';
 export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const;
 export type Algorithm = (typeof algorithms)[number];
 
+/** The names of an algorithm in a token or a key: RFC 9864 has another one for EdDSA. */
+export const namesOf = (algorithm: Algorithm): readonly string[] =>
+  algorithm === 'EdDSA' ? ['EdDSA', 'Ed25519'] : [algorithm];
+
 /** An accepted issuer, and the rules for its tokens. */
 export interface Issuer {
   readonly issuer: string;
@@ -47,7 +51,18 @@ export interface TokenGrant extends PeerGrant {
   readonly tokenHash: string;
 }
 
-const Header = Compile(Type.Object({ alg: Type.String(), kid: Type.String({ minLength: 1, maxLength: 256 }) }));
+const Header = Compile(
+  Type.Object({
+    alg: Type.String(),
+    kid: Type.String({ minLength: 1, maxLength: 256 }),
+    typ: Type.Optional(Type.String()),
+  }),
+);
+/**
+ * RFC 8725 section 3.11: an issuer signs more than access tokens with the same key, such as the
+ * news that a session has ended (`logout+jwt`), with the same subject.
+ */
+const accessType = /^(?:application\/)?(?:at\+)?jwt$/i;
 const Claims = Type.Object({
   iss: Type.String(),
   aud: Type.Union([Type.String(), Type.Array(Type.String())]),
@@ -80,22 +95,27 @@ function decodePart(part: string): unknown {
   }
 }
 
+/** Bits behind the last byte are zero, so that a token has one text, and its hash is its name. */
+const isCanonical = (part: string): boolean => Buffer.from(part, 'base64url').toString('base64url') === part;
+
 /** Looks at a token in its compact form without verifying it. */
 export function preview(
   token: string,
   issuers: readonly Issuer[],
   { nowS, lifeMaxS }: { readonly nowS: number; readonly lifeMaxS: number },
 ): Preview {
-  const [headerPart = '', claimsPart = ''] = token.split('.', 2);
+  const [headerPart = '', claimsPart = '', signature = ''] = token.split('.', 3);
   const header = decodePart(headerPart);
   const claims = decodePart(claimsPart);
   if (!Header.Check(header)) return refused('header');
   if ('crit' in header) return refused('crit');
+  if (header.typ !== undefined && !accessType.test(header.typ)) return refused('type');
+  if (!isCanonical(signature)) return refused('encoding');
   if (!claimsCheck.Check(claims)) return refused('claims');
   const issuerIndex = issuers.findIndex(({ issuer }) => issuer === claims.iss);
   const issuer = issuers[issuerIndex];
   if (issuer === undefined) return refused('issuer');
-  const algorithm = issuer.algorithms.find((known) => known === header.alg);
+  const algorithm = issuer.algorithms.find((known) => namesOf(known).includes(header.alg));
   if (algorithm === undefined) return refused('algorithm');
   if (![claims.aud].flat().includes(issuer.audience)) return refused('audience');
   if (claims.exp <= nowS) return refused('expired');

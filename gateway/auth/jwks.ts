@@ -1,6 +1,6 @@
 /** A JSON Web Key Set (RFC 7517), and the key in it that a token names. */
 import { importJWK, type JWK } from 'jose';
-import type { Algorithm } from './claims.ts';
+import { namesOf, type Algorithm } from './claims.ts';
 
 export type VerificationKey = Awaited<ReturnType<typeof importJWK>>;
 
@@ -14,7 +14,7 @@ export class JwksError extends Error {}
 
 const fits = (jwk: JWK, algorithm: Algorithm): boolean => {
   if (jwk.use !== undefined && jwk.use !== 'sig') return false;
-  if (jwk.alg !== undefined && jwk.alg !== algorithm) return false;
+  if (jwk.alg !== undefined && !namesOf(algorithm).includes(jwk.alg)) return false;
   switch (algorithm) {
     case 'EdDSA':
       return jwk.kty === 'OKP' && jwk.crv === 'Ed25519';

@@ -9,7 +9,16 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
-import { claimsOf, clockToleranceS, identityOf, preview, type Identity, type Issuer, type Preview } from './claims.ts';
+import {
+  claimsOf,
+  clockToleranceS,
+  identityOf,
+  namesOf,
+  preview,
+  type Identity,
+  type Issuer,
+  type Preview,
+} from './claims.ts';
 import type { KeyFinder } from './keys.ts';
 import type { Revocations } from './revocations.ts';
 import { isScope } from './scopes.ts';
@@ -122,7 +131,7 @@ export class Verifier {
     if (found.kind === 'unknown') return refused('unknown key');
     try {
       const { payload } = await jwtVerify(token, found.key, {
-        algorithms: [glance.algorithm],
+        algorithms: [...namesOf(glance.algorithm)],
         issuer: issuer.issuer,
         audience: issuer.audience,
         requiredClaims: ['iss', 'aud', 'exp', 'sub', issuer.tenantClaim],

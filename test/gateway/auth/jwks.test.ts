@@ -17,6 +17,7 @@ t.test('a key is found by its id, for its own algorithm and for signatures alone
   const { jwk, kid } = await createKey('EdDSA');
   const found = (more: object) => parseJwks(setOf({ ...jwk, ...more })).find(kid, 'EdDSA') !== undefined;
   t.ok(found({}));
+  t.ok(found({ alg: 'Ed25519' }), 'the name of RFC 9864');
   t.notOk(found({ use: 'enc' }));
   t.notOk(found({ alg: 'ES256' }));
   t.notOk(found({ crv: 'Ed448' }));

@@ -12,6 +12,10 @@ t.test('valid tokens of every algorithm are accepted', async (t) => {
   for (const algorithm of testAlgorithms) {
     t.equal(await verdictOf(await issuer.mint({}, { key: issuer.keys[algorithm] })), 'identity acme', algorithm);
   }
+  const ed25519 = issuer.mint({}, { key: issuer.keys.EdDSA, header: { alg: 'Ed25519' } });
+  t.equal(await verdictOf(await ed25519), 'identity acme', 'the name of RFC 9864');
+  for (const typ of [undefined, 'JWT', 'jwt', 'at+jwt', 'AT+JWT', 'application/at+jwt', 'application/jwt'])
+    t.equal(await verdictOf(await issuer.mint({}, { header: { typ } })), 'identity acme', typ ?? 'none');
   t.equal(await verdictOf(await issuer.mint({ aud: ['other', issuer.audience], iat: undefined })), 'identity acme');
   const verdict = await verifier.verify(await issuer.mint({ scope: 'a operator b' }));
   t.match(verdict, { identity: { scopes: ['a', 'operator', 'b'] } });
@@ -37,6 +41,13 @@ t.test('tokens that are refused without a key', async (t) => {
     ['algorithm none', issuer.mint({}, { header: { alg: 'EdDSA', kid: undefined } }), 'header'],
     ['an algorithm that is not listed', issuer.mint({}, { key: issuer.keys.ES256 }), 'algorithm'],
     ['a critical header', withHeader(await issuer.mint(), { alg: 'EdDSA', kid: 'k', crit: ['x'], x: 1 }), 'crit'],
+    ['the news of a sign-out', issuer.mint({}, { header: { typ: 'logout+jwt' } }), 'type'],
+    ['the news of an event', issuer.mint({}, { header: { typ: 'application/secevent+JWT' } }), 'type'],
+    ['a proof of a key', issuer.mint({}, { header: { typ: 'dpop+jwt' } }), 'type'],
+    ['an empty type', issuer.mint({}, { header: { typ: '' } }), 'type'],
+    ['a type that is a number', withHeader(await issuer.mint(), { alg: 'EdDSA', kid: 'k', typ: 1 }), 'header'],
+    ['a bit behind the signature', otherBit(await issuer.mint()), 'encoding'],
+    ['a signature in another base64', `${await issuer.mint()}=`, 'encoding'],
     ['HS256', withHeader(await issuer.mint(), { alg: 'HS256', kid: issuer.keys.RS256.kid }), 'algorithm'],
     ['another issuer', issuer.mint({ iss: 'https://evil.test' }), 'issuer'],
     ['no issuer', issuer.mint({ iss: undefined }), 'claims'],
@@ -65,6 +76,10 @@ t.test('tokens that are refused without a key', async (t) => {
   ];
   for (const [what, token, why] of cases) t.equal(await verdictOf(await token), `refused ${why}`, what);
 });
+
+/** 64 bytes are 85 letters and two bits; the other four of the last letter say nothing. */
+const otherBit = (token: string): string =>
+  token.slice(0, -1) + String.fromCharCode(token.charCodeAt(token.length - 1) + 1);
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const withHeader = (token: string, header: unknown): string => [part(header), ...token.split('.').slice(1)].join('.');
