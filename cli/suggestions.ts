@@ -39,7 +39,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   ...{ down: ['stop'], terminate: ['stop'], select: ['use'], switch: ['use'], 'use-context': ['use'] },
   ...{ ls: ['ps'], container: ['ps'], containers: ['ps'], get: ['ps'], status: ['ps'], machine: ['ps'] },
   ...{ up: ['apply'], compose: ['apply'], deploy: ['apply'], launch: ['apply'], plan: ['apply --dry-run'] },
-  ...{ diff: ['apply --dry-run'], rollout: ['update'], attach: ['logs --follow'], tail: ['logs --follow'] },
+  ...{ diff: ['apply --dry-run'], attach: ['logs --follow'], tail: ['logs --follow'] },
   ...{ top: ['stats'], history: ['versions'], releases: ['versions'], undo: ['rollback'], ssh: ['exec'] },
   ...{
     console: ['exec'],
@@ -64,6 +64,13 @@ const advice: Readonly<Record<string, string>> = {
   keys: 'API tokens: "longshore token". NATS identities of a cluster: "longshore nats-keys".',
   drain: 'Operators move the containers of a host with "longshore host drain".',
   rename: 'A container keeps its name. Run another one under the new name.',
+  rollout: '"longshore update" changes a container, "longshore restart" and "longshore rollback" are commands, too.',
+  open: 'Longshore gives a container no URL. "longshore port" shows the addresses of its ports.',
+  url: 'Longshore gives a container no URL. "longshore port" shows the addresses of its ports.',
+  dashboard: 'Longshore has no page of containers. "longshore ps" and "longshore describe" show them.',
+  ui: 'Longshore has no page of containers. "longshore ps" and "longshore describe" show them.',
+  setup: 'Sign in with "longshore login", and bring up the containers of a file with "longshore apply".',
+  init: 'Sign in with "longshore login", and bring up the containers of a file with "longshore apply".',
   scale: 'Longshore has no replicas. Run another container.',
   autoscale: 'Longshore has no replicas. Run another container.',
   build: 'Longshore builds no images. Build and push with docker, and then run "longshore run".',
@@ -83,6 +90,9 @@ const advice: Readonly<Record<string, string>> = {
   namespaces: 'Longshore has no namespaces. A tenant has projects: "longshore ps --project".',
   '--since': 'Give the number of newest lines with -n, and follow with -f.',
   '-a': '"longshore ps" lists containers in every status.',
+  '--previous': 'A log has the lines of all runs of its container, oldest first.',
+  '--for': '"longshore wait" takes a status, and without one waits until the container is up or its job has ended.',
+  '--wide': '"longshore ps --output wide" shows more of each container.',
   '-c': 'The command of a container follows --, such as: longshore run IMAGE -- sh -c date',
   '--replicas': 'Longshore has no replicas. Run another container.',
   '--scale': 'Longshore has no replicas. Run another container.',
@@ -101,6 +111,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
   ...{ '--tail': ['--lines'], '--limit': ['--lines'], '--publish': ['--port'], '--cpus': ['--cpu'] },
   ...{ '--output': ['--json'], '--format': ['--output', '--json'], '-q': ['--json'], '--url': ['--server'] },
   ...{ '--since': ['--from'], '--until': ['--to'], '--it': ['--tty'], '--filename': ['--file'] },
+  ...{ '--filter': ['--label', '--grep'], '--selector': ['--label'] },
 };
 
 function nearOf(word: string, known: readonly string[]): string | undefined {
@@ -132,6 +143,6 @@ function namesAt(command: Command, isOption: boolean): string[] {
 
 /** The message of commander about an unknown command or option, with a suggestion. */
 export function withSuggestion(command: Command, message: string): string {
-  const [, kind, word = ''] = /^error: unknown (command|option) '([^']*)'/.exec(message) ?? [];
+  const [, kind, word = ''] = /^error: unknown (command|option) '(-[^'=]*|[^']*)/.exec(message) ?? [];
   return kind === undefined ? message : `${message}${suggestionFor(word, namesAt(command, kind === 'option'))}`;
 }

@@ -1,7 +1,7 @@
 /** What a person meant by a word that longshore does not know. */
 import t from 'tap';
 import { programOf, withAllBelow } from '../../cli/program.ts';
-import { suggestionFor } from '../../cli/suggestions.ts';
+import { suggestionFor, withSuggestion } from '../../cli/suggestions.ts';
 import { groupsWithOps } from '../../ops/groups.ts';
 
 const program = await programOf({} as Parameters<typeof programOf>[0], groupsWithOps());
@@ -20,7 +20,12 @@ t.test('words of other tools, and misspelt ones', (t) => {
     ['longshore', 'revok', ''],
     ['longshore', 'rename', '(A container keeps its name. Run another one under the new name.)'],
     ['longshore', 'attach', '(Did you mean logs --follow?)'],
-    ['longshore', 'rollout', '(Did you mean update?)'],
+    [
+      'longshore',
+      'rollout',
+      '("longshore update" changes a container, "longshore restart" and "longshore rollback" are commands, too.)',
+    ],
+    ['longshore', 'open', '(Longshore gives a container no URL. "longshore port" shows the addresses of its ports.)'],
     ['longshore', 'port-forward', '(Did you mean forward?)'],
     ['longshore', 'list', '(Did you mean ps?)'],
     ['longshore', 'create', '(Did you mean run?)'],
@@ -47,10 +52,15 @@ t.test('words of other tools, and misspelt ones', (t) => {
 t.test('options of other tools, and misspelt ones', (t) => {
   const options = ['--lines', '--follow', '--json'];
   t.match(suggestionFor('--tail', options), 'Did you mean --lines?');
+  t.match(suggestionFor('--filter', [...options, '--label']), 'Did you mean --label?');
+  t.match(suggestionFor('--previous', options), 'all runs');
   t.match(suggestionFor('--since', options), '-n');
   t.match(suggestionFor('--since', [...options, '--from']), 'Did you mean --from?');
   t.match(suggestionFor('--volume', options), 'no bind mounts');
   t.match(suggestionFor('--jsn', options), 'Did you mean --json?');
+  const wait = withAllBelow(program).find((command) => command.name() === 'wait')!;
+  const given = "error: unknown option '--for=condition=complete'\n";
+  t.match(withSuggestion(wait, given), `${given}("longshore wait" takes a status`, 'a value may stand behind it');
   t.equal(suggestionFor('--prun', ['--prune', '--all', '--force']), '');
   t.end();
 });
