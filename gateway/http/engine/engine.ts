@@ -18,7 +18,7 @@ export interface RequestHead {
   /** The address of the socket's other end; IPv4 in its own form. */
   readonly address: string;
   readonly headers: RequestHeaders;
-  /** It breaks HTTP's rules, or could be read in two ways: the engine passes on none of its body. */
+  /** It breaks HTTP's rules, or could be read in two ways; the engine passes on no body of it. */
   readonly isMalformed: boolean;
 }
 

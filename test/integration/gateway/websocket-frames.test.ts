@@ -131,6 +131,6 @@ for (const name of engines) {
       rows.map(([what, , on]) => `${what}: ${typeof on === 'string' ? on : on[name]}`),
     );
     t.same(staged.messages, ['hi', 'hi'], 'nothing of a wrong frame is a message');
-    await until('each is told of its end', () => staged.closes() === rows.length);
+    await until('each listener hears the end', () => staged.closes() === rows.length);
   });
 }

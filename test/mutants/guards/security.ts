@@ -79,8 +79,8 @@ export const security: readonly Guard[] = [
     changes: [
       {
         in: 'uwsEngine.accept',
-        replace: "framing.kind === 'unframed' || framing.kind === 'chunked'",
-        by: "framing.kind === 'unframed'",
+        replace: "framing.kind !== 'empty' && framing.kind !== 'length'",
+        by: "framing.kind === 'unframed' || framing.kind === 'refused'",
       },
     ],
     killedBy: 'test/integration/gateway/http.test.ts',
