@@ -1,0 +1,186 @@
+/**
+ * Makes the kernel as the agent wishes, and keeps it so. Each pass looks at what is there and
+ * repairs the difference: events of the kernel only wake it, because some changes send none. What
+ * can't be done for one container is said of that container alone.
+ */
+import Type, { type Static } from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import {
+  containerLink,
+  containerSide,
+  containerSysctls,
+  linkOf,
+  linkPrefix,
+  makeLink,
+  routerSide,
+  routerSysctls,
+} from './links.ts';
+import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
+import { runProgram } from './programs.ts';
+import { elementsOf, marksOf, tableChange, tableName, wholeTable, type Element, type Marks } from './rules.ts';
+import type { Attachment, NetworkWish } from './wish.ts';
+
+export interface KeeperOptions {
+  /** Name of the router namespace: another one for each cluster and host. */
+  readonly router: string;
+  /** Where the engine has the files of its namespaces. */
+  readonly namespaces: string;
+  readonly log: Log;
+}
+
+/** Of each container that is to be attached: `null`, or why it is not. */
+export type Attached = ReadonlyMap<ContainerId, string | null>;
+
+const Link = Type.Object({ ifname: Type.String(), operstate: Type.String(), mtu: Type.Integer() });
+type Link = Static<typeof Link>;
+const decodeLinks = decoder(Type.Array(Link));
+/** Of a route or a neighbour; a route that refuses has no link. */
+const decodePlaces = decoder(Type.Array(Type.Object({ dst: Type.String(), dev: Type.Optional(Type.String()) })));
+
+const setSysctls = (all: readonly (readonly [string, string])[]): string =>
+  all.map(([path, value]) => `echo ${value} > /proc/sys/net/${path}`).join(' && ');
+
+export class Keeper {
+  readonly #options: KeeperOptions;
+  #marks: Marks = new Map();
+  /** What the kernel's sets hold; undefined: the table is to be set whole. */
+  #elements: readonly Element[] | undefined;
+  /** The table as the kernel listed it after it was set. */
+  #rules: string | undefined;
+  /** What was set on each link, to see what it lacks. */
+  readonly #sides = new Map<string, string>();
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  /** One pass. Throws where nothing at all can be done. */
+  async keep(wish: NetworkWish): Promise<Attached> {
+    const { router } = this.#options;
+    if ((await ensureRouter(router)) === 'made') {
+      this.#elements = undefined;
+      this.#sides.clear();
+      const script = `${setSysctls(routerSysctls)} && ip link set lo up`;
+      await runProgram(inRouter(router, ['sh', '-c', script]));
+    }
+    // First the rules: what was taken away is cut before anything else.
+    await this.#keepRules(wish);
+    return this.#keepLinks(wish);
+  }
+
+  async #keepRules({ attached }: NetworkWish): Promise<void> {
+    this.#marks = marksOf(
+      attached.map(({ tenant }) => tenant),
+      this.#marks,
+    );
+    const elements = elementsOf(attached, this.#marks);
+    const isSet = this.#elements !== undefined && this.#rules !== undefined;
+    const isWhole = isSet && (await this.#listRules()) === this.#rules;
+    const change = isWhole ? tableChange(this.#elements ?? [], elements) : wholeTable(elements);
+    if (change === '') return;
+    this.#elements = undefined;
+    await this.#nft(change).catch(async (error: unknown) => {
+      if (!isWhole) throw error;
+      // Somebody has changed a set by hand.
+      this.#options.log.warn('tenant_network_rules_differ', { error });
+      await this.#nft(wholeTable(elements));
+    });
+    this.#rules = await this.#listRules();
+    this.#elements = elements;
+  }
+
+  #nft(input: string): Promise<string> {
+    return runProgram(inRouter(this.#options.router, ['nft', '-f', '-']), { input });
+  }
+
+  /** The rules without what counts, and without the elements, whose listing takes seconds. */
+  async #listRules(): Promise<string | undefined> {
+    const list = ['nft', '--stateless', '--terse', 'list', 'table', 'inet', tableName];
+    return runProgram(inRouter(this.#options.router, list)).catch(() => undefined);
+  }
+
+  async #keepLinks(wish: NetworkWish): Promise<Attached> {
+    const { router, log } = this.#options;
+    const [there, places] = await Promise.all([this.#links(), this.#places()]);
+    const wanted = new Map(wish.attached.map((attachment) => [linkOf(attachment), attachment]));
+    for (const name of there.keys()) {
+      if (wanted.has(name)) continue;
+      this.#sides.delete(name);
+      await runProgram(['ip', '-n', router, 'link', 'delete', name]).catch((error: unknown) =>
+        log.warn('tenant_network_link_left', { link: name, error }),
+      );
+    }
+    const states = new Map<ContainerId, string | null>();
+    for (const [name, attachment] of wanted) {
+      try {
+        await this.#attach(wish, attachment, there.get(name), places);
+        states.set(attachment.id, null);
+      } catch (error) {
+        this.#sides.delete(name);
+        states.set(attachment.id, error instanceof Error ? error.message : String(error));
+      }
+    }
+    return states;
+  }
+
+  async #links(): Promise<Map<string, Link>> {
+    const listed = await runProgram(['ip', '-n', this.#options.router, '-j', 'link', 'show']);
+    const links = decodeLinks(Buffer.from(listed));
+    return new Map(links.flatMap((link) => (link.ifname.startsWith(linkPrefix) ? [[link.ifname, link] as const] : [])));
+  }
+
+  /** Attaches the container, or repairs both ends of its link. */
+  async #attach(
+    wish: NetworkWish,
+    attachment: Attachment,
+    link: Link | undefined,
+    places: ReadonlySet<string>,
+  ): Promise<void> {
+    const { router, namespaces } = this.#options;
+    const name = linkOf(attachment);
+    const [own, theirs] = [routerSide(attachment), containerSide(attachment, wish)];
+    const isUp = link?.operstate === 'UP' && link.mtu === wish.mtu;
+    if (isUp && this.#sides.get(name) === own + theirs && isPlaced(attachment, places)) return;
+    const sandbox = openSandbox(attachment.namespace, namespaces, router);
+    const enter = (command: readonly string[], input: string) =>
+      runProgram(command, { input, namespace: sandbox.descriptor });
+    try {
+      if (!isUp) {
+        if (link !== undefined) await runProgram(['ip', '-n', router, 'link', 'delete', name]);
+        // One that an earlier run of this program, or another agent, has left in it.
+        await enter(inSandbox(['sh', '-c', `ip link delete ${containerLink} 2>/dev/null || true`]), '');
+        await enter(['ip', '-n', router, '-batch', '-'], makeLink(attachment, '/proc/self/fd/3', wish.mtu));
+      }
+      await enter(inSandbox(['sh', '-c', `${setSysctls(containerSysctls)} && exec ip -batch -`]), theirs);
+      await runProgram(['ip', '-n', router, '-batch', '-'], { input: own });
+      this.#sides.set(name, own + theirs);
+    } finally {
+      sandbox.close();
+    }
+  }
+
+  /**
+   * What the router namespace has of routes and neighbours, as `<address> <link>`. The kernel
+   * announces no IPv4 route that falls with its link.
+   */
+  async #places(): Promise<ReadonlySet<string>> {
+    const { router } = this.#options;
+    const list = async (family: '-4' | '-6', what: 'route' | 'neigh'): Promise<string[]> => {
+      const listed = await runProgram(['ip', '-n', router, '-j', family, what, 'show']);
+      const places = listed === '' ? [] : decodePlaces(Buffer.from(listed));
+      return places.map(({ dst, dev = '' }) => `${what} ${dst} ${dev}`);
+    };
+    const families = ['-4', '-6'] as const;
+    const all = await Promise.all(families.flatMap((family) => [list(family, 'route'), list(family, 'neigh')]));
+    return new Set(all.flat());
+  }
+}
+
+function isPlaced(attachment: Attachment, places: ReadonlySet<string>): boolean {
+  const { ipv4, ipv6 } = attachment;
+  const link = linkOf(attachment);
+  const addresses = ipv4 === null ? [ipv6] : [ipv4, ipv6];
+  return addresses.every((address) => places.has(`route ${address} ${link}`) && places.has(`neigh ${address} ${link}`));
+}

@@ -1,0 +1,90 @@
+/**
+ * The interfaces of the tenant network, as input for `ip -batch`. A container has `ls0` in its
+ * sandbox, beside the engine's own interface; the other end lies in the router namespace. Both ends
+ * know each other's hardware address, so nobody asks by ARP or neighbour discovery, and nobody can
+ * lie in an answer. Pure.
+ */
+import { createHash } from 'node:crypto';
+import type { Attachment, NetworkWish } from './wish.ts';
+
+/** Of all ends in the router namespace: each link is a network of its own. */
+const routerMac = 'ee:ee:ee:ee:ee:ee';
+/** The router, as every container sees it. */
+const gateway = { ipv4: '169.254.1.1', ipv6: 'fe80::1' } as const;
+export const linkPrefix = 'lsc';
+export const containerLink = 'ls0';
+
+/** Linux names an interface with at most 15 characters. Another run has another name. */
+export function linkOf({ id, run }: Pick<Attachment, 'id' | 'run'>): string {
+  return linkPrefix + createHash('sha256').update(`${id} ${run}`).digest('hex').slice(0, 12);
+}
+
+/** A locally administered address that follows from the container's id. */
+export function macOf(id: string): string {
+  const bytes = createHash('sha256').update(id).digest().subarray(0, 5);
+  return ['02', ...Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0'))].join(':');
+}
+
+const lines = (all: readonly (string | false)[]): string => all.filter((line) => line !== false).join('\n') + '\n';
+
+/** In the router namespace. `namespace`: a path that leads to the sandbox's. */
+export function makeLink(attachment: Attachment, namespace: string, mtu: number): string {
+  const link = linkOf(attachment);
+  const peer = `peer name ${containerLink} mtu ${mtu} address ${macOf(attachment.id)} netns ${namespace}`;
+  return lines([`link add ${link} mtu ${mtu} address ${routerMac} type veth ${peer}`]);
+}
+
+/** In the router namespace, as often as you like. */
+export function routerSide(attachment: Attachment): string {
+  const { id, ipv4, ipv6 } = attachment;
+  const link = linkOf(attachment);
+  const mac = macOf(id);
+  return lines([
+    `link set ${link} up`,
+    `addr replace ${gateway.ipv6}/64 dev ${link} nodad`,
+    ipv4 !== null && `neigh replace ${ipv4} lladdr ${mac} dev ${link} nud permanent`,
+    `neigh replace ${ipv6} lladdr ${mac} dev ${link} nud permanent`,
+    ipv4 !== null && `route replace ${ipv4}/32 dev ${link}`,
+    `route replace ${ipv6}/128 dev ${link}`,
+  ]);
+}
+
+/** In the sandbox's namespace, as often as you like. */
+export function containerSide({ ipv4, ipv6 }: Attachment, { ranges }: Pick<NetworkWish, 'ranges'>): string {
+  const hasIpv4 = ipv4 !== null && ranges.ipv4 !== null;
+  return lines([
+    hasIpv4 && `addr replace ${ipv4}/32 dev ${containerLink}`,
+    `addr replace ${ipv6}/128 dev ${containerLink} nodad`,
+    `link set ${containerLink} up`,
+    hasIpv4 && `neigh replace ${gateway.ipv4} lladdr ${routerMac} dev ${containerLink} nud permanent`,
+    `neigh replace ${gateway.ipv6} lladdr ${routerMac} dev ${containerLink} nud permanent`,
+    hasIpv4 && `route replace ${gateway.ipv4} dev ${containerLink} scope link`,
+    hasIpv4 && `route replace ${ranges.ipv4} via ${gateway.ipv4} dev ${containerLink} src ${ipv4}`,
+    `route replace ${ranges.ipv6} via ${gateway.ipv6} dev ${containerLink} src ${ipv6}`,
+  ]);
+}
+
+type Sysctl = readonly [path: string, value: string];
+
+/** Of the router namespace, once. */
+export const routerSysctls: readonly Sysctl[] = [
+  ['ipv4/ip_forward', '1'],
+  ['ipv6/conf/all/forwarding', '1'],
+  // An end has its addresses at once, and none that it made itself.
+  ['ipv6/conf/default/accept_dad', '0'],
+  ['ipv6/conf/default/addr_gen_mode', '1'],
+  ['ipv4/conf/all/rp_filter', '0'],
+  ['ipv4/conf/default/rp_filter', '0'],
+  // A refusal is an answer, each time.
+  ['ipv4/icmp_ratelimit', '0'],
+  ['ipv6/icmp/ratelimit', '0'],
+];
+
+/** Of a sandbox's namespace, when `ls0` is there. The engine switches IPv6 off in it. */
+export const containerSysctls: readonly Sysctl[] = [
+  ['ipv6/conf/lo/disable_ipv6', '0'],
+  [`ipv6/conf/${containerLink}/disable_ipv6`, '0'],
+  [`ipv6/conf/${containerLink}/accept_ra`, '0'],
+  [`ipv6/conf/${containerLink}/accept_dad`, '0'],
+  [`ipv6/conf/${containerLink}/addr_gen_mode`, '1'],
+];

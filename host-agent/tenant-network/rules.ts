@@ -1,0 +1,124 @@
+/**
+ * Who may send to whom in the router namespace, as a table of nftables. A packet is of a tenant by
+ * the interface and the source address that it came with, both together: in IPv6 a process needs no
+ * right to send from any address. It is let through to the members of that tenant alone. Nothing is
+ * tracked, so both directions are looked up, and a member that goes is cut at once. Pure.
+ */
+import { linkOf } from './links.ts';
+import type { Attachment } from './wish.ts';
+
+export const tableName = 'longshore';
+
+/** One element of a set or a map, by the set's name. */
+export type Element = readonly [set: string, element: string];
+
+/** A number for each tenant, while the table lasts. The kernel marks packets with it. */
+export type Marks = ReadonlyMap<string, number>;
+
+/** Tenants keep the marks that they have; a new one gets the lowest that is free. */
+export function marksOf(tenants: Iterable<string>, before: Marks): Marks {
+  const wanted = new Set(tenants);
+  const kept = new Map([...before].filter(([tenant]) => wanted.has(tenant)));
+  const taken = new Set(kept.values());
+  let next = 1;
+  for (const tenant of wanted) {
+    if (kept.has(tenant)) continue;
+    while (taken.has(next)) next++;
+    taken.add(next);
+    kept.set(tenant, next);
+  }
+  return kept;
+}
+
+/** What the sets hold. */
+export function elementsOf(attached: readonly Attachment[], marks: Marks): Element[] {
+  return attached.flatMap((attachment): Element[] => {
+    const mark = marks.get(attachment.tenant);
+    if (mark === undefined) return [];
+    const link = linkOf(attachment);
+    const of = (family: 4 | 6, address: string): Element[] => [
+      [`own${family}`, `"${link}" . ${address}`],
+      [`tenant${family}`, `${address} : ${mark}`],
+      [`peer${family}`, `${address} . ${mark}`],
+    ];
+    const { ipv4, ipv6 } = attachment;
+    return [...(ipv4 === null ? [] : of(4, ipv4)), ...of(6, ipv6)];
+  });
+}
+
+const setTypes = {
+  own: { kind: 'set', type: (address: string) => `ifname . ${address}` },
+  tenant: { kind: 'map', type: (address: string) => `${address} : mark` },
+  peer: { kind: 'set', type: (address: string) => `${address} . mark` },
+} as const;
+
+function declarations(elements: readonly Element[]): string[] {
+  const bySet = new Map<string, string[]>();
+  for (const [set, element] of elements) {
+    const of = bySet.get(set);
+    if (of === undefined) bySet.set(set, [element]);
+    else of.push(element);
+  }
+  return ([4, 6] as const).flatMap((family) =>
+    Object.entries(setTypes).map(([name, { kind, type }]) => {
+      const set = `${name}${family}`;
+      const held = bySet.get(set);
+      const holds = held === undefined ? '' : `\n    elements = { ${held.join(', ')} }`;
+      return `  ${kind} ${set} {\n    type ${type(family === 4 ? 'ipv4_addr' : 'ipv6_addr')}${holds}\n  }`;
+    }),
+  );
+}
+
+/** Input for `nft -f -`: the whole table, in place of the one before. */
+export function wholeTable(elements: readonly Element[]): string {
+  // A reset is an answer each time; the kernel sends few ICMP errors a second to one address.
+  const refuse = [
+    'counter name refused',
+    'meta l4proto tcp reject with tcp reset',
+    'reject with icmpx admin-prohibited',
+  ];
+  const chain = (name: string, lines: readonly string[]): string =>
+    [`  chain ${name} {`, ...lines.map((line) => `    ${line}`), '  }'].join('\n');
+  return [
+    `table inet ${tableName} {\n}`,
+    `delete table inet ${tableName}`,
+    `table inet ${tableName} {`,
+    '  counter spoofed {\n  }',
+    '  counter refused {\n  }',
+    ...declarations(elements),
+    chain('sources', [
+      'type filter hook prerouting priority -310; policy drop;',
+      'iif "lo" accept',
+      'iifname . ip saddr @own4 notrack meta mark set ip saddr map @tenant4 accept',
+      'iifname . ip6 saddr @own6 notrack meta mark set ip6 saddr map @tenant6 accept',
+      'counter name spoofed',
+    ]),
+    // Before routing, so that an address that nobody has and one of another tenant look the same.
+    chain('destinations', [
+      'type filter hook prerouting priority -150; policy accept;',
+      'iif "lo" accept',
+      'ip daddr . meta mark @peer4 accept',
+      'ip6 daddr . meta mark @peer6 accept',
+      ...refuse,
+    ]),
+    chain('to_router', ['type filter hook input priority 0; policy drop;', 'iif "lo" accept']),
+    chain('own_answers', ['type filter hook output priority -300; policy accept;', 'notrack']),
+    '}',
+    '',
+  ].join('\n');
+}
+
+/** Input for `nft -f -`: the difference, all or nothing. Empty: there is none. */
+export function tableChange(before: readonly Element[], after: readonly Element[]): string {
+  const keyOf = ([set, element]: Element): string => `${set} ${element}`;
+  const had = new Set(before.map(keyOf));
+  const has = new Set(after.map(keyOf));
+  const line = (verb: string, [set, element]: Element): string =>
+    `${verb} element inet ${tableName} ${set} { ${element} }`;
+  return [
+    ...before.filter((element) => !has.has(keyOf(element))).map((element) => line('delete', element)),
+    ...after.filter((element) => !had.has(keyOf(element))).map((element) => line('add', element)),
+  ]
+    .map((text) => `${text}\n`)
+    .join('');
+}

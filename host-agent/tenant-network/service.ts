@@ -1,0 +1,161 @@
+/**
+ * The program's life: the agent gives its wish over a unix socket, and hears which containers are
+ * attached. The last wish is kept on disk, so that after a restart of the machine, and while the
+ * agent is away, the network is as it was.
+ *
+ * `PUT /wish` has a NetworkWish as its body, and answers after a pass that has it in force:
+ * `{"attached": {"<container>": null | "<why not>"}}`. 400: it is no wish; 503: nothing can be done
+ * now, and `message` says why.
+ */
+import { chmodSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
+import { Doorbell } from '../../lib/time/doorbell.ts';
+import { MiB, seconds } from '../../schemas/limits/units.ts';
+import type { Attached, Keeper } from './keeper.ts';
+import { watchLinks } from './watch.ts';
+import { NetworkWish } from './wish.ts';
+
+const decodeWish = decoder(NetworkWish);
+/** A thousand containers take half of it. */
+const wishBytes = 1 * MiB;
+const stopMs = 5 * seconds;
+
+export interface ServiceOptions {
+  readonly socket: string;
+  readonly stateFolder: string;
+  readonly router: string;
+  readonly keeper: Pick<Keeper, 'keep'>;
+  /** Time between two passes while nothing happens. */
+  readonly intervalMs: number;
+  readonly log: Log;
+}
+
+interface Waiter {
+  readonly wish: NetworkWish;
+  readonly settle: (outcome: Attached | Error) => void;
+}
+
+export class NetworkService {
+  readonly #options: ServiceOptions;
+  readonly #doorbell = new Doorbell();
+  readonly #ending = new AbortController();
+  readonly #file: string;
+  #wish: NetworkWish | undefined;
+  #waiters: Waiter[] = [];
+  #server: Server | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ServiceOptions) {
+    this.#options = options;
+    this.#file = join(options.stateFolder, 'wish.json');
+  }
+
+  async start(): Promise<void> {
+    const { socket, router, log } = this.#options;
+    this.#wish = this.#readWish();
+    const { signal } = this.#ending;
+    this.#running = Promise.all([this.#run(), watchLinks(router, () => this.#doorbell.ring(), signal, log)]);
+    rmSync(socket, { force: true });
+    const server = (this.#server = createServer((request, response) => void this.#answer(request, response)));
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(socket, resolve);
+    });
+    // The folder is the agent's alone; its user writes to the socket.
+    chmodSync(socket, 0o660);
+  }
+
+  /** Leaves the kernel as it is. */
+  async stop(): Promise<void> {
+    this.#ending.abort();
+    this.#doorbell.ring();
+    this.#server?.close();
+    this.#server?.closeAllConnections();
+    await this.#running;
+  }
+
+  get stopDeadlineMs(): number {
+    return stopMs;
+  }
+
+  #readWish(): NetworkWish | undefined {
+    try {
+      return decodeWish(readFileSync(this.#file));
+    } catch (error) {
+      const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      // The agent gives it again.
+      if (!isAbsent) this.#options.log.warn('tenant_network_wish_damaged', { file: this.#file, error });
+      return undefined;
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { keeper, intervalMs, log } = this.#options;
+    while (!this.#ending.signal.aborted) {
+      const waiters = this.#waiters.splice(0);
+      const wish = waiters.at(-1)?.wish ?? this.#wish;
+      if (wish !== undefined) {
+        let outcome: Attached | Error;
+        try {
+          outcome = await keeper.keep(wish);
+        } catch (error) {
+          outcome = error instanceof Error ? error : new Error(String(error));
+          log.error('tenant_network_failed', { error });
+        }
+        for (const { settle } of waiters) settle(outcome);
+      }
+      if (this.#waiters.length === 0) await this.#doorbell.wait(intervalMs);
+    }
+    for (const { settle } of this.#waiters.splice(0)) settle(new Error('the program stops'));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const say = (status: number, body: object): void => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    };
+    if (request.method !== 'PUT' || request.url !== '/wish') {
+      say(404, { message: 'there is PUT /wish alone' });
+      return;
+    }
+    const body = await bodyOf(request);
+    if (body === undefined) {
+      say(413, { message: `a wish has at most ${wishBytes} bytes` });
+      return;
+    }
+    let wish: NetworkWish;
+    try {
+      wish = decodeWish(body);
+    } catch (error) {
+      say(400, { message: error instanceof Error ? error.message : String(error) });
+      return;
+    }
+    const outcome = await this.#give(wish);
+    if (outcome instanceof Error) say(503, { message: outcome.message });
+    else say(200, { attached: Object.fromEntries(outcome) });
+  }
+
+  #give(wish: NetworkWish): Promise<Attached | Error> {
+    writePrivateFile(this.#file, JSON.stringify(wish));
+    this.#wish = wish;
+    return new Promise((settle) => {
+      this.#waiters.push({ wish, settle });
+      this.#doorbell.ring();
+    });
+  }
+}
+
+/** Undefined: it is too long. */
+async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.byteLength;
+    if (bytes > wishBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,34 @@
+/**
+ * What the kernel of a host is to do for the tenant network (ADR 51): the addresses of the
+ * containers that run here, and who may reach whom. The agent sends it whole; the program
+ * `longshore-net` keeps the last one on disk and makes the kernel so.
+ */
+import Type, { type Static } from 'typebox';
+import { ContainerId, TenantId } from '../../schemas/ids.ts';
+
+const Ipv4 = Type.String({ format: 'ipv4' });
+const Ipv6 = Type.String({ format: 'ipv6' });
+
+/** Addresses of a container, for its life. `ipv4` is null where the cluster has none to give. */
+const addresses = { ipv4: Type.Union([Ipv4, Type.Null()]), ipv6: Ipv6 };
+
+/** A container that runs on this host. */
+export const Attachment = Type.Object({
+  id: ContainerId,
+  tenant: TenantId,
+  /** The file of its sandbox's network namespace, as the engine names it. */
+  namespace: Type.String({ pattern: '^/[^\\0]+$', maxLength: 4096 }),
+  /** Another one after each start of the sandbox. */
+  run: Type.String({ minLength: 1, maxLength: 256 }),
+  ...addresses,
+});
+export type Attachment = Static<typeof Attachment>;
+
+export const NetworkWish = Type.Object({
+  v: Type.Literal(1),
+  /** Ranges of the cluster, as CIDR; `ipv4` is null where the operator gave none. */
+  ranges: Type.Object({ ipv4: Type.Union([Type.String(), Type.Null()]), ipv6: Type.String() }),
+  mtu: Type.Integer({ minimum: 1280, maximum: 9216 }),
+  attached: Type.Array(Attachment),
+});
+export type NetworkWish = Static<typeof NetworkWish>;

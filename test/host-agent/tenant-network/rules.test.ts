@@ -1,0 +1,49 @@
+import t from 'tap';
+import { linkOf, macOf } from '../../../host-agent/tenant-network/links.ts';
+import { elementsOf, marksOf, tableChange, wholeTable } from '../../../host-agent/tenant-network/rules.ts';
+import type { Attachment } from '../../../host-agent/tenant-network/wish.ts';
+import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
+
+const container = (at: number, tenant: string, ipv4: string | null = `10.200.0.${at}`): Attachment => ({
+  id: `00000000-0000-7000-8000-${String(at).padStart(12, '0')}` as ContainerId,
+  tenant: tenant as TenantId,
+  namespace: `/run/netns/${at}`,
+  run: 'first',
+  ipv4,
+  ipv6: `fd00::${at}`,
+});
+
+t.test('names of links fit the kernel, and another run has another one', async (t) => {
+  const [first, second] = [container(1, 'a'), { ...container(1, 'a'), run: 'second' }];
+  t.match(linkOf(first), /^lsc[0-9a-f]{12}$/);
+  t.not(linkOf(first), linkOf(second));
+  t.match(macOf(first.id), /^02(?::[0-9a-f]{2}){5}$/);
+});
+
+t.test('a tenant keeps its mark, and no two have the same', async (t) => {
+  const first = marksOf(['a', 'b', 'c'], new Map());
+  t.same([...first.values()], [1, 2, 3]);
+  const second = marksOf(['c', 'd', 'e'], first);
+  t.equal(second.get('c'), 3);
+  t.same([...second.values()].toSorted(), [1, 2, 3]);
+});
+
+t.test('a change takes away first, then adds; nothing changes for the same', async (t) => {
+  const marks = marksOf(['a', 'b'], new Map());
+  const before = elementsOf([container(1, 'a'), container(2, 'a')], marks);
+  t.equal(tableChange(before, before), '');
+  const after = elementsOf([container(1, 'a'), { ...container(2, 'a'), tenant: 'b' as TenantId }], marks);
+  const lines = tableChange(before, after).trim().split('\n');
+  t.match(lines[0], /^delete element inet longshore tenant4 \{ 10\.200\.0\.2 : 1 \}$/);
+  t.ok(lines.findLastIndex((line) => line.startsWith('delete')) < lines.findIndex((line) => line.startsWith('add')));
+  t.notMatch(lines.join('\n'), /10\.200\.0\.1\b/);
+});
+
+t.test('a container without IPv4 is in no set of it', async (t) => {
+  const elements = elementsOf([container(1, 'a', null)], marksOf(['a'], new Map()));
+  t.same(
+    elements.map(([set]) => set),
+    ['own6', 'tenant6', 'peer6'],
+  );
+  t.match(wholeTable(elements), /set peer4 \{\n {4}type ipv4_addr \. mark\n {2}\}/);
+});

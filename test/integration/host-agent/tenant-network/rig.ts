@@ -1,0 +1,163 @@
+/**
+ * A host with the program of the tenant network and, in place of an engine's sandboxes, network
+ * namespaces that look like them: IPv6 is off, and there is no other interface. In each lives a
+ * process that connects and listens as it is told.
+ */
+import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { toolHere } from '../../../../dev/fetch/tools.ts';
+import { run } from '../../../../dev/process/run.ts';
+import { repositoryRoot } from '../../../../dev/paths.ts';
+import { pathWithNft } from '../../../../dev/servers/nft.ts';
+import type { Attachment, NetworkWish } from '../../../../host-agent/tenant-network/wish.ts';
+import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
+import { until } from '../../../support/until.ts';
+import type { Order } from './inside.ts';
+
+const deadlineMs = 20_000;
+const ranges = { ipv4: '10.200.0.0/16', ipv6: 'fd5e:1:2::/48' };
+
+export interface Sandbox {
+  readonly file: string;
+  /** Runs a command in it, as root. */
+  must(...command: readonly string[]): Promise<string>;
+  /** `ok`, or the code of the error. */
+  connect(address: string, port: number, from?: string): Promise<string>;
+  /** What came on this UDP port until now. */
+  heard(port: number): Promise<string[]>;
+  /** Answers TCP, and hears UDP, on all addresses. */
+  listen(port: number): Promise<void>;
+  send(address: string, port: number, text: string, from?: string): Promise<string>;
+  /** Whether an echo comes back. */
+  ping(address: string): Promise<boolean>;
+}
+
+export interface Rig {
+  readonly router: string;
+  sandbox(): Promise<Sandbox>;
+  /** Gives a wish of these, and returns what the program says of each. */
+  wish(...attached: readonly Attachment[]): Promise<Record<string, string | null>>;
+  put(body: string): Promise<{ readonly status: number; readonly body: string }>;
+  inRouter(...command: readonly string[]): Promise<string>;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** The container number `at`, with its addresses. */
+export const attachment = (sandbox: Sandbox, tenant: string, at: number, run = 'first'): Attachment => ({
+  id: `00000000-0000-7000-8000-${String(at).padStart(12, '0')}` as ContainerId,
+  tenant: tenant as TenantId,
+  namespace: sandbox.file,
+  run,
+  ipv4: `10.200.0.${at}`,
+  ipv6: `fd5e:1:2::${at}`,
+});
+
+export async function startRig(t: Test): Promise<Rig> {
+  const folder = temporaryFolder(t);
+  const [nft, ping] = [await toolHere('nft'), await toolHere('ping')];
+  const env = { ...process.env, PATH: pathWithNft(join(folder, 'bin'), nft, process.env['PATH'] ?? '') };
+  const router = `lsr-${randomBytes(4).toString('hex')}`;
+  const must = async (command: string, ...args: readonly string[]): Promise<string> => {
+    const ran = await run(command, args, { deadlineMs, env });
+    if (ran.code !== 0) throw new Error(`${command} ${args.join(' ')}: ${ran.stderr}`);
+    return ran.stdout;
+  };
+  t.teardown(() => run('ip', ['netns', 'delete', router], { deadlineMs }));
+
+  let program: ChildProcess | undefined;
+  const socket = join(folder, 'net.sock');
+  const put = (body: string): Promise<{ status: number; body: string }> =>
+    new Promise((resolve, reject) => {
+      const asking = request({ socketPath: socket, path: '/wish', method: 'PUT' }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (part: string) => (text += part));
+        response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
+      });
+      asking.once('error', reject);
+      asking.end(body);
+    });
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const ending = program;
+    program = undefined;
+    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
+    const ended = new Promise((resolve) => ending.once('exit', resolve));
+    ending.kill(signal);
+    await ended;
+  };
+  const start = async (): Promise<void> => {
+    const main = join(repositoryRoot, 'dist/host-agent/tenant-network/main.js');
+    program = spawn(process.execPath, ['--enable-source-maps', main], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: {
+        ...env,
+        NET_SOCKET: socket,
+        NET_STATE_DIR: folder,
+        NET_ROUTER: router,
+        NET_NAMESPACES: '/run/netns',
+        NET_INTERVAL: '1s',
+        LOG_LEVEL: 'error',
+      },
+    });
+    await until('the program listens', async () => (await put('{}')).status === 400);
+  };
+  t.teardown(() => end('SIGTERM'));
+  await start();
+
+  const sandbox = async (): Promise<Sandbox> => {
+    const name = `lss-${randomBytes(4).toString('hex')}`;
+    await must('ip', 'netns', 'add', name);
+    t.teardown(() => run('ip', ['netns', 'delete', name], { deadlineMs }));
+    const inside = (...command: readonly string[]) => must('ip', 'netns', 'exec', name, ...command);
+    const off = ['lo', 'default'].map((on) => `echo 1 > /proc/sys/net/ipv6/conf/${on}/disable_ipv6`);
+    await inside('sh', '-c', [...off, 'ip link set lo up'].join(' && '));
+    const child = fork(join(import.meta.dirname, 'inside.js'), [], {
+      execPath: 'ip',
+      execArgv: ['netns', 'exec', name, process.execPath],
+    });
+    t.teardown(() => child.kill('SIGKILL'));
+    let asked = 0;
+    const ask = <T>(order: Order): Promise<T> =>
+      new Promise((resolve) => {
+        const number = ++asked;
+        const hear = (answer: { readonly number: number; readonly value: T }): void => {
+          if (answer.number !== number) return;
+          child.off('message', hear);
+          resolve(answer.value);
+        };
+        child.on('message', hear);
+        child.send({ number, order });
+      });
+    return {
+      file: `/run/netns/${name}`,
+      must: inside,
+      connect: (address, port, from) => ask({ kind: 'connect', address, port, from }),
+      heard: (port) => ask({ kind: 'heard', port }),
+      listen: (port) => ask({ kind: 'listen', port }),
+      send: (address, port, text, from) => ask({ kind: 'send', address, port, text, from }),
+      ping: async (address) => {
+        const args = ['netns', 'exec', name, ping.path, '-n', '-c', '1', '-W', '2', address];
+        const ran = await run('ip', args, { deadlineMs, env: { ...env, ...ping.env } });
+        return ran.code === 0;
+      },
+    };
+  };
+  return {
+    router,
+    sandbox,
+    put,
+    start,
+    kill: () => end('SIGKILL'),
+    wish: async (...attached) => {
+      const wish: NetworkWish = { v: 1, ranges, mtu: 1420, attached: [...attached] };
+      const { status, body } = await put(JSON.stringify(wish));
+      if (status !== 200) throw new Error(`${status} ${body}`);
+      return (JSON.parse(body) as { attached: Record<string, string | null> }).attached;
+    },
+    inRouter: (...command) => must('ip', 'netns', 'exec', router, ...command),
+  };
+}
