@@ -13,7 +13,7 @@ import * as host from './api/host.ts';
 import * as key from './api/keys/key.ts';
 import * as session from './api/keys/session.ts';
 import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
-import { LogEntry } from './api/log.ts';
+import { ContainerLogEntry, LogEntry } from './api/log.ts';
 import * as network from './api/network.ts';
 import * as peer from './api/peer.ts';
 import * as policy from './api/policy.ts';
@@ -93,6 +93,7 @@ export const components = {
   AuditLine: audit.AuditLine,
   Event,
   LogEntry,
+  ContainerLogEntry,
 
   Labels: fields.containerFields.labels.shown,
   LabelsPut: fields.containerFields.labels.given,

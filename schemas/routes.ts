@@ -40,7 +40,7 @@ import { KeyBody, KeyView, KeyWithToken } from './api/keys/key.ts';
 import { DeviceBody, DeviceSignIn, DeviceToken, DeviceTokenBody } from './api/keys/session.ts';
 import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
 import { limits } from './limits.ts';
-import { LogEntry } from './api/log.ts';
+import { ContainerLogEntry, LogEntry } from './api/log.ts';
 import { containerFields, labelFilterPattern } from './api/fields/container.ts';
 import { NetworkBody, NetworkCreateBody, NetworkView, Resealed } from './api/network.ts';
 import {
@@ -302,6 +302,15 @@ const pastQuery = {
   },
   cursor,
 } satisfies Record<string, QueryParameter>;
+const logsQuery = {
+  limit: integer(1, limits.logsMax, limits.logsDefault, 'Lines in a page; there may be fewer before the end.'),
+  contains: {
+    schema: Type.String({ maxLength: limits.logFilterChars }),
+    description:
+      'Only lines with this text in them. A page may then be short or empty: the list ends where `next_cursor` is absent.',
+  },
+  ...pastQuery,
+} satisfies Record<string, QueryParameter>;
 const follow = flag('Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes.');
 const eventsQuery = {
   limit: integer(1, limits.eventsMax, limits.eventsDefault, 'Events in a page; there may be fewer before the end.'),
@@ -560,6 +569,19 @@ export const routes = [
     errors: ['invalid'],
     media: [eventStream],
     streams: 'resumable',
+  },
+  {
+    name: 'log.list',
+    method: 'GET',
+    path: `${compute}/logs`,
+    access: 'tenant',
+    scopes: readers,
+    summary: `List the newest log lines of several containers, at most ${limits.logsContainers}, oldest first; the filters are those of the overview. With a cursor, or a time, those of the seven days before.`,
+    query: { ...overviewFilters, ...logsQuery },
+    success: 'ok',
+    data: Type.Array(ContainerLogEntry),
+    beside: nextCursor,
+    errors: ['invalid', 'conflict'],
   },
   {
     name: 'registry.list',
@@ -851,16 +873,7 @@ export const routes = [
     access: 'tenant',
     scopes: readers,
     summary: 'List the newest log lines, oldest first; with a cursor, or a time, those of the seven days before.',
-    query: {
-      limit: integer(1, limits.logsMax, limits.logsDefault, 'Lines in a page; there may be fewer before the end.'),
-      contains: {
-        schema: Type.String({ maxLength: limits.logFilterChars }),
-        description:
-          'Only lines with this text in them. A page may then be short or empty: the list ends where `next_cursor` is absent.',
-      },
-      ...pastQuery,
-      follow,
-    },
+    query: { ...logsQuery, follow },
     success: 'ok',
     data: Type.Array(LogEntry),
     beside: nextCursor,

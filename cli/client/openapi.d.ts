@@ -199,6 +199,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/compute/logs': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the newest log lines of several containers, at most 50, oldest first; the filters are those of the overview. With a cursor, or a time, those of the seven days before.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['log_list'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/compute/registries': {
     parameters: {
       query?: never;
@@ -2721,6 +2741,23 @@ export interface components {
       /** @description Position of the line: microseconds since 1970, unique and rising within a container. */
       seq: number;
     };
+    ContainerLogEntry: {
+      /** Format: uuid */
+      container_id: string;
+      /** @description Of the container. */
+      name: string;
+      /**
+       * Format: date-time
+       * @description Time at which the engine read the line.
+       */
+      ts: string;
+      /** @enum {string} */
+      stream: 'stdout' | 'stderr';
+      /** @description Text of the line, without its newline. A line over 16 KiB is split into several entries. */
+      line: string;
+      /** @description Position of the line: microseconds since 1970, unique and rising within a container. */
+      seq: number;
+    };
     Labels: {
       [key: string]: string;
     };
@@ -3890,6 +3927,8 @@ export interface components {
     'query.since': string;
     /** @description Goes back from the newest (`desc`), or on from the oldest (`asc`), and lists in this order. Without it a page goes back, and lists the oldest first. */
     'query.order': 'desc' | 'asc';
+    /** @description Only lines with this text in them. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+    'query.contains': string;
     'path.registry': string;
     'path.secret': string;
     'path.tenant': string;
@@ -4560,6 +4599,65 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  log_list: {
+    parameters: {
+      query?: {
+        /** @description Only containers with this status. May be repeated; any of them will do. */
+        status?: components['schemas']['ContainerStatus'][];
+        /** @description Only containers with this name. May be repeated; any of them will do. */
+        name?: components['parameters']['query.name'];
+        /** @description Only containers of this project. May be repeated; any of them will do. */
+        project?: components['parameters']['query.project'];
+        /** @description Only containers on this host. May be repeated; any of them will do. */
+        host_key?: components['parameters']['query.host_key'];
+        /** @description Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+        label?: components['parameters']['query.label'];
+        /** @description Lines in a page; there may be fewer before the end. */
+        limit?: number;
+        /** @description Only lines with this text in them. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+        contains?: components['parameters']['query.contains'];
+        /** @description Only what is of this time or later, RFC 3339. */
+        since?: components['parameters']['query.since'];
+        /** @description Only what is of an earlier time, RFC 3339. */
+        until?: string;
+        /** @description Goes back from the newest (`desc`), or on from the oldest (`asc`), and lists in this order. Without it a page goes back, and lists the oldest first. */
+        order?: components['parameters']['query.order'];
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerLogEntry'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
@@ -5600,7 +5698,7 @@ export interface operations {
         /** @description Lines in a page; there may be fewer before the end. */
         limit?: number;
         /** @description Only lines with this text in them. A page may then be short or empty: the list ends where `next_cursor` is absent. */
-        contains?: string;
+        contains?: components['parameters']['query.contains'];
         /** @description Only what is of this time or later, RFC 3339. */
         since?: components['parameters']['query.since'];
         /** @description Only what is of an earlier time, RFC 3339. */

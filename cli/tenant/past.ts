@@ -9,9 +9,9 @@ import { follow, type Open } from '../client/follow.ts';
 import { itemsOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { collect, pastText, pastTime, wholeNumber } from '../terminal/arguments.ts';
-import { WrongUsage } from '../terminal/errors.ts';
+import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { joined, withColours } from '../terminal/output.ts';
-import { findContainer, NotFound } from './find.ts';
+import { findContainer, NotFound, overviewOf, type OverviewQuery } from './find.ts';
 
 type LogEntry = Schemas['LogEntry'];
 type Event = Schemas['Event'];
@@ -33,6 +33,8 @@ interface PastOptions {
 interface LogOptions extends PastOptions {
   readonly timestamps?: true;
   readonly grep?: string;
+  readonly label?: readonly string[];
+  readonly project?: readonly string[];
 }
 
 interface EventOptions extends PastOptions {
@@ -77,7 +79,7 @@ interface Source<Item> {
 
 /** The newest items, or all since a time; oldest first. */
 async function* past<Item>(
-  source: Source<Item>,
+  source: Pick<Source<Item>, 'page' | 'pageMost' | 'shown'>,
   { tail, lines = tail, since, until }: PastOptions,
 ): AsyncGenerator<Item, void> {
   const range = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
@@ -218,12 +220,50 @@ export function writeLine(
   else to.write(joined([before, hasTime ? `${ts} ` : '', shown, '\n']));
 }
 
+type Filters = Pick<OverviewQuery, 'label' | 'project'>;
+
+/** The lines of all containers that the filters match, as the server lists them together. */
+async function logsOfMatching(context: Context, filters: Filters, options: LogOptions): Promise<void> {
+  const { grep, timestamps } = options;
+  const asked = { ...filters, ...(grep === undefined ? {} : { contains: grep }) };
+  const lines = past<Schemas['ContainerLogEntry']>(
+    {
+      page: (query) => context.api.GET('/api/v2/compute/logs', { params: { query: { ...query, ...asked } } }),
+      pageMost: limits.logsMax,
+      shown: limits.logsDefault,
+    },
+    options,
+  );
+  let width = 0;
+  for await (const entry of lines) {
+    width = Math.max(width, entry.name.length);
+    writeLine(context, entry, { before: `${entry.name.padEnd(width)} | `, hasTime: timestamps === true });
+  }
+}
+
+async function matching(context: Context, filters: Filters): Promise<Named[]> {
+  const found = await overviewOf(context, filters);
+  if (found.length === 0) throw new Refused('no container matches');
+  return found.map(({ container: { id, name } }) => ({ id, name }));
+}
+
 async function logs(context: Context, names: readonly string[], options: LogOptions): Promise<void> {
-  const chosen = await Promise.all(names.map((name) => findPast(context, name)));
+  const { label, project, follow } = options;
+  const filters: Filters = {
+    ...(label === undefined ? {} : { label: [...label] }),
+    ...(project === undefined ? {} : { project: [...project] }),
+  };
+  const hasFilters = Object.keys(filters).length > 0;
+  if (hasFilters === names.length > 0) throw new WrongUsage('name containers, or choose them by --label or --project');
+  if (hasFilters && follow !== true) return logsOfMatching(context, filters, options);
+  const chosen = hasFilters
+    ? await matching(context, filters)
+    : await Promise.all(names.map((name) => findPast(context, name)));
   const width = Math.max(...chosen.map(({ name }) => name.length));
+  const isOne = names.length === 1;
   const of = ({ name, id }: Named) => ({
-    before: chosen.length === 1 ? '' : `${name.padEnd(width)} | `,
-    more: chosen.length === 1 ? {} : { name, container_id: id },
+    before: isOne ? '' : `${name.padEnd(width)} | `,
+    more: isOne ? {} : { name, container_id: id },
   });
   const hasTime = options.timestamps === true;
   const listed = chosen.map(async function* (one) {
@@ -308,10 +348,16 @@ export function addPast(program: Command, terminal: Terminal): void {
       .option('--since <time>', `Only ${what} of this time or later, ${pastText}`, time)
       .option('--until <time>', `Only ${what} of an earlier time`, time);
   reading(
-    program.command('logs <container...>').description('Show the log lines of containers, of removed ones too'),
+    program.command('logs [container...]').description('Show the log lines of containers, of removed ones too'),
     'lines',
     limits.logsDefault,
   )
+    .option(
+      '-l, --label <key[=value]>',
+      'Label of the containers to show, in place of names, or one of several',
+      collect,
+    )
+    .option('--project <name>', 'Project of the containers to show, or one of several', collect)
     .option('-g, --grep <text>', 'Only lines with this text in them')
     .option('-t, --timestamps', 'Show the time of each line')
     .action(action<[string[], LogOptions]>(terminal, logs));

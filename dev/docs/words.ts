@@ -146,8 +146,9 @@ export const conflictWords: Readonly<Record<ConflictReason, ReasonWords>> = {
     todo: 'Send the request with another key, or sign in again.',
   },
   too_many: {
-    meaning: 'There are as many as there may be: `detail.max`, where the number is fixed.',
-    todo: 'Delete one first.',
+    meaning:
+      'There are as many as there may be: `detail.max`, where the number is fixed. Of a list of logs: more containers match.',
+    todo: 'Delete one first. Of logs: name fewer containers.',
   },
   changed: {
     meaning: 'Another request has changed it at the same time.',

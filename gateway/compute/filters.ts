@@ -10,7 +10,7 @@ export const given = <T extends Lists>(lists: T): Given<T> =>
     Object.entries(lists).flatMap(([name, values]) => (values === undefined ? [] : [[name, [...values]]])),
   ) as Given<T>;
 
-export function filtersOf({ query }: CallOf<'container.overview' | 'container.watch'>) {
+export function filtersOf({ query }: CallOf<'container.overview' | 'container.watch' | 'log.list'>) {
   const { status, name, project, host_key: host, label: labels } = query;
   return { only: given({ status, name, project, host }), ...given({ labels }) };
 }

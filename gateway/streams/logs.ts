@@ -81,7 +81,7 @@ export function newestIn(messages: readonly ReadMessage[], limit: number, onMalf
 }
 
 /** Blocks of one host that a page looks at, each of up to 64 KiB. */
-const pageBlocks = 256;
+export const pageBlocks = 256;
 /** The clock of a host may be so far ahead of that of the NATS servers. */
 const hostAheadMs = 1 * minutes;
 
@@ -114,9 +114,11 @@ export class LogReader {
   async past(tenant: TenantId, id: ContainerId, history: readonly HostKey[], wish: LogWish): Promise<LogPastPage> {
     const isOfPage = isWished(wish);
     const range = { order: wish.order, ...timesOf(wish), at: undefined, wanted: wish.limit + 1 };
+    const { blocks: messages } = wish;
     const ofHosts = history.map((host) =>
       this.#past.find({
         ...range,
+        ...(messages === undefined ? {} : { messages }),
         subject: subjects.hostLog(host, tenant, id),
         matches: ({ item }) => isOfPage(item),
       }),

@@ -53,6 +53,8 @@ export interface PastRange<T> {
   readonly matches: (placed: Placed<T>) => boolean;
   /** How many items are wanted. */
   readonly wanted: number;
+  /** Messages to look at, at most; absent: as many as a page of this kind does. */
+  readonly messages?: number;
 }
 
 export interface PastFound<T> {
@@ -83,19 +85,20 @@ export class PastReader<T> {
   }
 
   async #onward(range: PastRange<T>, floor: number, ceiling: number): Promise<PastFound<T>> {
-    const bounds = { items: range.wanted, messages: this.#kind.pageMessages };
-    const { items, next, last } = await this.#look(range, floor, ceiling, bounds);
-    return { items, next, edge: last };
+    const { wanted: items, messages = this.#kind.pageMessages } = range;
+    const bounds = { items, messages };
+    const { next, last, ...found } = await this.#look(range, floor, ceiling, bounds);
+    return { items: found.items, next, edge: last };
   }
 
   async #backward(range: PastRange<T>, floor: number, ceiling: number): Promise<PastFound<T>> {
-    const { subject, wanted } = range;
+    const { subject, wanted, messages = this.#kind.pageMessages } = range;
     let items: readonly Placed<T>[] = [];
     let edge: T | undefined;
     let high = ceiling;
     let width: number = firstWindow;
     let above = ceiling <= floor ? 0 : await this.#reader.countFrom(subject, ceiling);
-    for (let looked = 0; high > floor && items.length < wanted && looked < this.#kind.pageMessages;) {
+    for (let looked = 0; high > floor && items.length < wanted && looked < messages;) {
       const low = Math.max(floor, high - width);
       const from = await this.#reader.countFrom(subject, low);
       const inside = from - above;

@@ -50,7 +50,7 @@ export async function traceOf(
 export const wantsAnswer = ({ query, exchange }: CallOf<ListRoute | 'container.stats'>): boolean =>
   !query.follow || exchange.head.method === 'HEAD';
 
-/** Routes that list a part of the past. */
+/** Routes that list a part of the past, or follow it. */
 type ListRoute = 'container.logs' | 'container.events' | 'event.list';
 
 /** A part of the past, in the order in which it is read. */
@@ -69,10 +69,11 @@ export interface Past {
  * @returns undefined: the newest, of every kind
  */
 export function pastOf(
-  { query }: CallOf<ListRoute>,
+  { query }: CallOf<ListRoute | 'log.list'>,
   filters: Readonly<Record<string, unknown>>,
 ): Past | { readonly faults: FieldErrors } | undefined {
-  const { since, until, order, cursor, follow } = query;
+  const { since, until, order, cursor } = query;
+  const follow = 'follow' in query && query.follow;
   const given = Object.entries({ ...filters, since, until, order, cursor }).filter(([, value]) => value !== undefined);
   if (given.length === 0) return undefined;
   if (follow) return { faults: Object.fromEntries(given.map(([name]) => [name, ['can not be used with `follow`']])) };

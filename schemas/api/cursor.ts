@@ -113,6 +113,23 @@ export function decodePastCursor(text: string): PastCursor | undefined {
   return isItem && (first === '' || at !== undefined) ? { at, id } : undefined;
 }
 
+/** A place in the lines of several containers, which are in the order of number, then id. */
+export interface LogPlace {
+  /** Of a line. */
+  readonly seq: number;
+  /** The container whose line of this number was the last; empty: those of all were looked at. */
+  readonly id: ContainerId | '';
+}
+
+export const encodeLogPlace = ({ seq, id }: LogPlace): string => encode(seq, id);
+
+/** Undefined: the text is not a cursor of this API. */
+export function decodeLogPlace(text: string): LogPlace | undefined {
+  const [seq, id] = decode(text, 2);
+  const isPlace = seq !== undefined && /^\d{1,16}$/.test(seq) && id !== undefined && (id === '' || isContainerId(id));
+  return isPlace ? { seq: Number(seq), id } : undefined;
+}
+
 /** The cursor of log lines: the number of the last line that was looked at. */
 export const encodeLogCursor = (seq: number): string => encode(seq);
 

@@ -1,5 +1,6 @@
 /** Captured log lines, as an agent sends them and as a tenant reads them. */
 import Type, { type Static } from 'typebox';
+import { ContainerId } from '../ids.ts';
 import { limits } from '../limits.ts';
 
 export const LogEntry = Type.Object(
@@ -16,6 +17,13 @@ export const LogEntry = Type.Object(
   { additionalProperties: false },
 );
 export type LogEntry = Static<typeof LogEntry>;
+
+/** A line in a list over several containers. */
+export const ContainerLogEntry = Type.Object(
+  { container_id: ContainerId, name: Type.String({ description: 'Of the container.' }), ...LogEntry.properties },
+  { additionalProperties: false },
+);
+export type ContainerLogEntry = Static<typeof ContainerLogEntry>;
 
 /**
  * One message of the stream LOGS. A block that is sent again after a lost acknowledgement has the

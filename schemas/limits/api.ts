@@ -57,6 +57,8 @@ export const api = {
   operatorAsks: 32,
   logsDefault: 50,
   logsMax: 500,
+  /** Containers whose lines one page lists together. */
+  logsContainers: 50,
   logFilterChars: 256,
   eventsDefault: 100,
   eventsMax: 500,

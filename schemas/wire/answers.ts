@@ -96,6 +96,12 @@ export const OverviewFilter = Type.Object({
 });
 export type OverviewFilter = Static<typeof OverviewFilter>;
 
+/** A page of a tenant's items, as far as a gateway reads it. */
+export const OverviewPage = Type.Object({
+  data: Type.Array(Type.Object({ container: Type.Object({ id: id<ContainerId>(), name: Type.String() }) })),
+  next_cursor: Type.Optional(Type.String()),
+});
+
 /** A place in the changes of a partition, in the memory of one owner. */
 export const WatchPosition = Type.Object({ epoch: Type.Integer(), revision: Type.Integer() });
 export type WatchPosition = Static<typeof WatchPosition>;

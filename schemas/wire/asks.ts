@@ -33,6 +33,7 @@ import {
   FindFilter,
   FoundContainers,
   OverviewFilter,
+  OverviewPage,
   WatchPage,
   WatchPosition,
   LeasePage,
@@ -173,7 +174,7 @@ const reads = {
       only: Type.Optional(OverviewFilter),
       include: Type.Optional(Type.Array(text)),
     },
-    forwarded<TSchema>(),
+    OverviewPage,
   ),
   /** Its items with their status, newest first; or those that changed after a position. */
   'container.watch': ask(

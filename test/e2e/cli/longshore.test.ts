@@ -198,7 +198,7 @@ t.test('the command line', async (t) => {
   });
 
   await t.test('streams and sessions', async (t) => {
-    await ok(['run', imageOf(rig), '--name', 'web', '-p', '8080', '-m', '32m']);
+    await ok(['run', imageOf(rig), '--name', 'web', '-p', '8080', '-m', '32m', '--label', 'team=shop']);
     const after =
       (lines: number): NonNullable<Options['watch']> =>
       ({ out }, interrupt) => {
@@ -215,6 +215,12 @@ t.test('the command line', async (t) => {
     ]);
     t.equal(await ok(['logs', 'web', '--until', '1h']), '');
     t.match(linesOf(await ok(['logs', 'web', 'web', '-n', '1'])), [/^web \| /, /^web \| /]);
+    t.match(linesOf(await ok(['logs', '-l', 'team=shop', '-l', 'none', '--grep', 'Ahoy'])), [/^web \| .*Ahoy/]);
+    t.equal(await ok(['logs', '--project', 'none']), '');
+    t.match(await longshore(['logs', '-f', '-l', 'team', '-n', '2'], { watch: after(2) }), { code: 130, out: /^web/ });
+    t.match(await longshore(['logs', '-f', '--project', 'none']), { code: 1, err: /no container matches/ });
+    for (const wrong of [[], ['web', '-l', 'team']])
+      t.match(await longshore(['logs', ...wrong]), { code: 2, err: /name containers, or choose them by --label/ });
     t.match(await ok(['events', 'web', '-n', '1', '--type', 'created']), /web created/);
     const grepped = await longshore(['logs', '-f', 'web', '--grep', 'line', '-n', '2'], { watch: after(3) });
     t.match(grepped, { code: 130, err: '' });

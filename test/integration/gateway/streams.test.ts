@@ -51,7 +51,7 @@ const recents = new Map<TenantId, readonly string[]>();
 const lastEntry = 50;
 serveOwner(ground.nc, (ask) => {
   if (ask.type === 'container.trace') {
-    const trace = ask.tenant === acme ? traces.get(ask.id) : undefined;
+    const trace = ask.tenant === acme || ask.tenant === 'several' ? traces.get(ask.id) : undefined;
     return trace === undefined ? refusal('not_found') : okData(trace);
   }
   if (ask.type === 'container.status') {
@@ -142,6 +142,51 @@ for (const engine of usualEngines) {
       t.equal((await logsOf(id)).length, 50, 'the lines are readable when the container is gone');
       const rival = await authorization(ground.issuer, { tenant_id: 'rival' });
       t.equal((await fetch(`${gateway.url}${compute}/${id}/logs`, { headers: rival })).status, 404);
+    });
+
+    await t.test('the lines of several containers are one list, in pages', async (t) => {
+      const [one, other] = [newContainer('h1', 'h2'), newContainer('h1')];
+      const tenant = 'several' as TenantId;
+      for (const [id, name] of [
+        [one, 'one'],
+        [other, 'other'],
+      ] as const) {
+        memory.containers.set(`${tenant} ${id}`, { id, name, tenant_id: tenant } as Container);
+      }
+      const several = await authorization(ground.issuer, { tenant_id: tenant });
+      await publishLines(one, 'h1', range(1000, 1300), tenant);
+      await publishLines(other, 'h1', range(1200, 1400), tenant);
+      await publishLines(one, 'h2', range(1301, 1310), tenant);
+      await publishLines(other, 'h2', range(1500, 1510), tenant); // never its host
+      const page = async (query: string) => {
+        const url = `${gateway.url}${compute}/logs?${query}`;
+        const response = await fetch(url, { headers: several });
+        const text = await response.text();
+        hold(url, response, text);
+        return JSON.parse(text) as {
+          data: { name: string; container_id: string; seq: number }[];
+          next_cursor?: string;
+        };
+      };
+      const all = [
+        ...range(1000, 1310).map((seq) => ({ seq, id: one, name: 'one' })),
+        ...range(1200, 1400).map((seq) => ({ seq, id: other, name: 'other' })),
+      ].sort((a, b) => a.seq - b.seq || (a.id < b.id ? -1 : 1));
+      const shown = all.map(({ seq, name }) => `${name} ${seq}`);
+      for (const order of ['asc', 'desc']) {
+        const lines: string[] = [];
+        for (let cursor = ''; ;) {
+          const { data, next_cursor: next } = await page(`order=${order}&limit=97${cursor}`);
+          lines.push(...data.map(({ name, seq }) => `${name} ${seq}`));
+          if (next === undefined) break;
+          cursor = `&cursor=${next}`;
+        }
+        t.same(lines, order === 'asc' ? shown : shown.toReversed(), order);
+      }
+      t.same((await page('limit=2')).data, [
+        { container_id: other, name: 'other', ...entry(1399) },
+        { container_id: other, name: 'other', ...entry(1400) },
+      ]);
     });
 
     await t.test('a log stream has the newest lines, then new ones, and resumes by the last number', async (t) => {
