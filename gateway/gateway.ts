@@ -47,6 +47,7 @@ import { Sessions } from './sessions/sessions.ts';
 import { statsRoutes } from './stats/routes.ts';
 import { signInRoutes } from './sign-in/routes.ts';
 import { StatsWatches } from './stats/watches.ts';
+import { AllEventReader } from './streams/all-events.ts';
 import { EventReader } from './streams/events.ts';
 import { streamRoutes } from './streams/routes.ts';
 import { StreamHost, type Polls } from './streams/host.ts';
@@ -313,6 +314,7 @@ function handlersOf(parts: Parts, rooms: Rooms, ask: AskOwner, ready: () => bool
   const badBlock = (): void => meters.badLogBlock();
   const writes = { ask, newOperationId };
   const reads = { ask, clock, log };
+  const usage = new UsageReader(nats, badBlock);
   const revokes = {
     ...writes,
     announceRevocation: (revocation: Revocation) => backend.announceRevocation(revocation),
@@ -349,10 +351,14 @@ function handlersOf(parts: Parts, rooms: Rooms, ask: AskOwner, ready: () => bool
       ...reads,
       streams,
       stats: new StatsWatches(sessions, clock),
-      usage: new UsageReader(nats, badBlock),
+      usage,
     }),
     ...operatorRoutes({
       ...revokes,
+      ...reads,
+      streams,
+      usage,
+      allEvents: new AllEventReader(nats, clock, badBlock),
       partitions: () => backend.partitions(),
       newSecret: () => randomBytes(32).toString('base64url'),
       countAuthFailure: authFailuresOf(parts),

@@ -7,7 +7,7 @@ import * as audit from './api/audit/line.ts';
 import * as container from './api/container.ts';
 import * as fields from './api/fields/container.ts';
 import * as drain from './api/drain.ts';
-import { Event } from './api/event.ts';
+import { Event, OperatorEvent } from './api/event.ts';
 import * as frames from './api/frames.ts';
 import * as host from './api/host.ts';
 import * as key from './api/keys/key.ts';
@@ -69,6 +69,7 @@ export const components = {
   SecretUses: secret.SecretUses,
 
   EventFrame: frames.EventFrame,
+  OperatorEventFrame: frames.OperatorEventFrame,
   LogFrame: frames.LogFrame,
   StatsFrame: frames.StatsFrame,
   WatchFrame: frames.WatchFrame,
@@ -92,6 +93,7 @@ export const components = {
   AuditDetail: audit.AuditDetail,
   AuditLine: audit.AuditLine,
   Event,
+  OperatorEvent,
   LogEntry,
   ContainerLogEntry,
 
@@ -108,6 +110,7 @@ export const components = {
   Usage: usage.UsageView,
   UsageAmounts: usage.UsageAmounts,
   ContainerUsage: usage.ContainerUsage,
+  OperatorUsage: usage.OperatorUsage,
 
   Caps: tenant.Caps,
   Quota: tenant.QuotaView,

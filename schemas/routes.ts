@@ -23,7 +23,7 @@ import {
 import { ApiDocument, Health } from './components.ts';
 import type { ErrorCode, SuccessCode } from './errors.ts';
 import { Event, eventTypes } from './api/event.ts';
-import { EventFrame, LogFrame, StatsFrame, WatchFrame } from './api/frames.ts';
+import { EventFrame, LogFrame, OperatorEventFrame, StatsFrame, WatchFrame } from './api/frames.ts';
 import { HostDetail } from './api/drain.ts';
 import {
   EnrolBody,
@@ -58,7 +58,7 @@ import { RunBody, RunView } from './api/sessions/run.ts';
 import { Spec, SpecBody, SpecPatch, SpecPlan } from './api/spec.ts';
 import { ContainerSecrets, ContainerSecretsBody, LoginBody, LoginView, SecretBody, SecretView } from './api/secret.ts';
 import { ContainerStats } from './api/usage/stats.ts';
-import { UsageView } from './api/usage/usage.ts';
+import { OperatorUsage, usageGrains, UsageView } from './api/usage/usage.ts';
 import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantSummary, TenantView } from './api/tenant.ts';
 import type { Scope } from './scopes.ts';
 import { containerStatuses } from './words.ts';
@@ -312,15 +312,26 @@ const logsQuery = {
   ...pastQuery,
 } satisfies Record<string, QueryParameter>;
 const follow = flag('Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes.');
+const onlyTypes = Type.Array(Type.Enum([...eventTypes]), { maxItems: eventTypes.length });
 const eventsQuery = {
   limit: integer(1, limits.eventsMax, limits.eventsDefault, 'Events in a page; there may be fewer before the end.'),
   type: {
-    schema: Type.Array(Type.Enum([...eventTypes]), { maxItems: eventTypes.length }),
+    schema: onlyTypes,
     description:
       'Only events of this type. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent.',
   },
   ...pastQuery,
   follow,
+} satisfies Record<string, QueryParameter>;
+const usagePeriod = {
+  from: {
+    schema: Type.String(),
+    description: 'Start of the period, RFC 3339. Default: the start of the month (UTC) of `to`.',
+  },
+  to: {
+    schema: Type.String(),
+    description: 'End of the period, RFC 3339, at most 31 days after `from`. Default: now.',
+  },
 } satisfies Record<string, QueryParameter>;
 const eventsFirst = integer(1, limits.eventsMax, limits.eventsDefault, 'Newest events to begin with.');
 const force = flag('Remove the host even if containers may run on it: it stays fenced until they have stopped.');
@@ -525,14 +536,7 @@ export const routes = [
     scopes: readers,
     summary: 'Get the usage of each container, in whole UTC hours of the last 90 days.',
     query: {
-      from: {
-        schema: Type.String(),
-        description: 'Start of the period, RFC 3339. Default: the start of the month (UTC) of `to`.',
-      },
-      to: {
-        schema: Type.String(),
-        description: 'End of the period, RFC 3339, at most 31 days after `from`. Default: now.',
-      },
+      ...usagePeriod,
       limit: integer(1, limits.listMax, limits.listDefault, 'Containers in a page.'),
       cursor,
     },
@@ -1200,6 +1204,61 @@ export const routes = [
     success: 'ok',
     data: Type.Array(AuditLine),
     beside: nextCursor,
+    errors: ['forbidden', 'invalid'],
+  },
+  {
+    name: 'event.stream_all',
+    method: 'GET',
+    path: `${operator}/events/stream`,
+    access: 'operator',
+    scopes: ['operator:read', 'operator:tenants'],
+    summary:
+      'Stream the events of all tenants as Server-Sent Events: the newest, and then each that comes. An event may come twice, with the same `id` in it.',
+    query: {
+      tenant: { schema: TenantId, description: 'Only events of this tenant.' },
+      type: {
+        schema: onlyTypes,
+        description: 'Only events of this type. May be repeated; any of them will do.',
+      },
+      limit: integer(
+        1,
+        limits.eventsMax,
+        limits.eventsDefault,
+        'Newest events to begin with, of which those of another type are left out.',
+      ),
+    },
+    success: 'ok',
+    data: OperatorEventFrame,
+    errors: ['forbidden', 'invalid'],
+    media: [eventStream],
+    streams: 'resumable',
+  },
+  {
+    name: 'usage.find',
+    method: 'GET',
+    path: `${operator}/usage`,
+    access: 'operator',
+    scopes: ['operator:read', 'operator:tenants'],
+    summary:
+      'Get the usage of all tenants, in whole UTC hours of the last 90 days, those of tenants that are gone, too. A page may be short: the list ends where `next_cursor` is absent.',
+    query: {
+      ...usagePeriod,
+      by: {
+        schema: Type.Enum([...usageGrains]),
+        description: 'What a row is about: an hour, a tenant or a container.',
+        fallback: 'tenant',
+      },
+      tenant: { schema: TenantId, description: 'Only usage of this tenant.' },
+      limit: integer(1, limits.usageRowsMax, limits.listDefault, 'Rows in a page.'),
+      cursor,
+    },
+    success: 'ok',
+    data: Type.Array(OperatorUsage),
+    beside: {
+      from: Type.String({ description: 'The start of the first hour.' }),
+      to: Type.String({ description: 'The end of the last hour.' }),
+      ...nextCursor,
+    },
     errors: ['forbidden', 'invalid'],
   },
   {

@@ -15,6 +15,7 @@ const apiOf: Readonly<Record<Readable, string>> = {
   events: `$JS.API.DIRECT.GET.${streams.events.name}`,
   audit: `$JS.API.DIRECT.GET.${streams.audit.name}`,
   usage: `$JS.API.DIRECT.GET.${streams.usage.name}`,
+  usage_subjects: `$JS.API.STREAM.INFO.${streams.usage.name}`,
   cluster: `$JS.API.STREAM.MSG.GET.${bucketStream(buckets.cluster.bucket)}`,
 };
 

@@ -43,35 +43,6 @@ export function ownerOfSubject(subject: string): Owner | undefined {
   return { host, tenant: isNamed ? tenant : undefined };
 }
 
-const listBegins = '"subjects":{';
-/** One member of the list. Its name may contain anything, but quotes in it are escaped. */
-const counted = /"((?:[^"\\]|\\.)*)":(\d+)[,}]/gy;
-
-/**
- * The subjects of a page, and how many messages each has. JSON.parse of a full page would block the
- * event loop.
- */
-export function* subjectsOfPage(text: string): Generator<readonly [string, number], void, void> {
-  const begin = text.indexOf(listBegins);
-  if (begin < 0) return;
-  counted.lastIndex = begin + listBegins.length;
-  for (;;) {
-    const at = counted.lastIndex;
-    const [, name = '', count] = counted.exec(text) ?? [];
-    if (count === undefined) return;
-    const next = counted.lastIndex;
-    yield [name.includes('\\') ? decodeName(name, at) : name, Number(count)];
-    // The caller may have read another page meanwhile.
-    counted.lastIndex = next;
-  }
-}
-
-function decodeName(name: string, at: number): string {
-  const decoded: unknown = JSON.parse(`"${name}"`);
-  if (typeof decoded !== 'string') throw new Error(`no subject at ${at}`);
-  return decoded;
-}
-
 export function addTo(counts: Counts, subject: string, messages: number): void {
   const owner = ownerOfSubject(subject);
   if (owner === undefined) return;

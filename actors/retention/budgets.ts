@@ -9,12 +9,13 @@ import type { Log } from '../../lib/log.ts';
 import { createRounds } from '../../lib/time/every.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import { readBatch, type ReadMessage } from '../../lib/nats/direct-reads.ts';
+import { readSubjects, subjectsOfPage } from '../../lib/nats/stream-subjects.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { KiB, seconds } from '../../schemas/limits/units.ts';
 import { authorsHeader } from '../../schemas/records/event-authors.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { addTo, ownerOfSubject, subjectsOfPage, type Counts } from './budgets-count.ts';
+import { addTo, ownerOfSubject, type Counts } from './budgets-count.ts';
 import { purgeInSteps } from './purge.ts';
 import { cutsOf, keptBy, scaledTo, type Cut, type Use } from './budgets-decide.ts';
 
@@ -133,13 +134,9 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
     let offset = 0;
     for (let page = 0; page < pages; page++) {
       signal.throwIfAborted();
-      const request = JSON.stringify({ subjects_filter: filter, offset });
-      const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, request, { timeout: timeoutMs });
-      const text = answer.string();
-      if (text.includes('"error":{')) throw new Error(`${stream}: STREAM.INFO answered ${text.slice(0, 300)}`);
+      const { text, total } = await readSubjects(nc, { stream, filter, offset, timeoutMs });
       const counted = await slices.run('budgets', countPage(text, take), signal);
       offset += counted;
-      const total = Number(/"total":(\d+)/.exec(text)?.[1] ?? 0);
       if (counted === 0 || offset >= total) break;
     }
   }

@@ -863,6 +863,46 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/operator/events/stream': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Stream the events of all tenants as Server-Sent Events: the newest, and then each that comes. An event may come twice, with the same `id` in it.
+     * @description Scope: operator:read, operator:tenants, operator.
+     */
+    get: operations['event_stream_all'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/usage': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the usage of all tenants, in whole UTC hours of the last 90 days, those of tenants that are gone, too. A page may be short: the list ends where `next_cursor` is absent.
+     * @description Scope: operator:read, operator:tenants, operator.
+     */
+    get: operations['usage_find'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/operator/hosts': {
     parameters: {
       query?: never;
@@ -2451,6 +2491,25 @@ export interface components {
           event: 'end';
           data: components['schemas']['StreamEnd'];
         };
+    /** @description Its `id` is `<position>.<event>`, and no event’s own: a position in the stream of all tenants. */
+    OperatorEventFrame:
+      | {
+          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          id: string;
+          /** @constant */
+          event: 'event';
+          data: components['schemas']['OperatorEvent'];
+        }
+      | {
+          /** @constant */
+          event: 'reset';
+          data: components['schemas']['StreamReset'];
+        }
+      | {
+          /** @constant */
+          event: 'end';
+          data: components['schemas']['StreamEnd'];
+        };
     /** @description Its `id` is the `seq` of the line. */
     LogFrame:
       | {
@@ -2728,6 +2787,48 @@ export interface components {
       labels?: components['schemas']['Labels'];
       project?: string | null;
     };
+    OperatorEvent: {
+      tenant_id: string;
+      /** @description `<partition>-<journal entry>-<index>`: the same event has the same id wherever it is read. */
+      id: string;
+      /** Format: date-time */
+      ts: string;
+      /** @enum {string} */
+      type:
+        | 'created'
+        | 'start_requested'
+        | 'stop_requested'
+        | 'delete_requested'
+        | 'operator_changed'
+        | 'update_requested'
+        | 'updated'
+        | 'update_failed'
+        | 'policy_changed'
+        | 'labels_changed'
+        | 'project_changed'
+        | 'aliases_changed'
+        | 'secrets_changed'
+        | 'secret_changed'
+        | 'registry_changed'
+        | 'placed'
+        | 'unplaced'
+        | 'status'
+        | 'status_unknown'
+        | 'status_known'
+        | 'removed';
+      /** Format: uuid */
+      container_id: string;
+      name: string;
+      generation: number;
+      host_key: string | null;
+      status: components['schemas']['ContainerStatus'];
+      reason: components['schemas']['Reason'] | null;
+      message: string | null;
+      exit_code: number | null;
+      request_id: string | null;
+      /** @description Subject that caused the event. Null if a host, a policy or the platform did. */
+      by: components['schemas']['AuditAuthor'] | null;
+    };
     LogEntry: {
       /**
        * Format: date-time
@@ -2874,6 +2975,20 @@ export interface components {
       mem_byte_seconds: string;
       labels?: components['schemas']['Labels'];
       project?: string | null;
+    };
+    OperatorUsage: {
+      /** @description By hour: its start. */
+      at?: string;
+      tenant_id?: string;
+      /** Format: uuid */
+      container_id?: string;
+      name?: string | null;
+      /** @description Time that containers ran, to the millisecond. */
+      container_seconds: number;
+      /** @description CPU time of all cores, to the millisecond. */
+      cpu_seconds: number;
+      /** @description Memory in use × time, as a decimal string, because it may not fit a double. */
+      mem_byte_seconds: string;
     };
     Caps: {
       containers?: number | null;
@@ -3899,30 +4014,6 @@ export interface components {
     'path.id': string;
     /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
     'header.If-Match': string;
-    /** @description Only events of this type. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
-    'query.type': (
-      | 'created'
-      | 'start_requested'
-      | 'stop_requested'
-      | 'delete_requested'
-      | 'operator_changed'
-      | 'update_requested'
-      | 'updated'
-      | 'update_failed'
-      | 'policy_changed'
-      | 'labels_changed'
-      | 'project_changed'
-      | 'aliases_changed'
-      | 'secrets_changed'
-      | 'secret_changed'
-      | 'registry_changed'
-      | 'placed'
-      | 'unplaced'
-      | 'status'
-      | 'status_unknown'
-      | 'status_known'
-      | 'removed'
-    )[];
     /** @description Only what is of this time or later, RFC 3339. */
     'query.since': string;
     /** @description Goes back from the newest (`desc`), or on from the oldest (`asc`), and lists in this order. Without it a page goes back, and lists the oldest first. */
@@ -4520,7 +4611,29 @@ export interface operations {
         /** @description Events in a page; there may be fewer before the end. */
         limit?: number;
         /** @description Only events of this type. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
-        type?: components['parameters']['query.type'];
+        type?: (
+          | 'created'
+          | 'start_requested'
+          | 'stop_requested'
+          | 'delete_requested'
+          | 'operator_changed'
+          | 'update_requested'
+          | 'updated'
+          | 'update_failed'
+          | 'policy_changed'
+          | 'labels_changed'
+          | 'project_changed'
+          | 'aliases_changed'
+          | 'secrets_changed'
+          | 'secret_changed'
+          | 'registry_changed'
+          | 'placed'
+          | 'unplaced'
+          | 'status'
+          | 'status_unknown'
+          | 'status_known'
+          | 'removed'
+        )[];
         /** @description Only what is of this time or later, RFC 3339. */
         since?: components['parameters']['query.since'];
         /** @description Only what is of an earlier time, RFC 3339. */
@@ -5797,7 +5910,29 @@ export interface operations {
         /** @description Events in a page; there may be fewer before the end. */
         limit?: number;
         /** @description Only events of this type. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
-        type?: components['parameters']['query.type'];
+        type?: (
+          | 'created'
+          | 'start_requested'
+          | 'stop_requested'
+          | 'delete_requested'
+          | 'operator_changed'
+          | 'update_requested'
+          | 'updated'
+          | 'update_failed'
+          | 'policy_changed'
+          | 'labels_changed'
+          | 'project_changed'
+          | 'aliases_changed'
+          | 'secrets_changed'
+          | 'secret_changed'
+          | 'registry_changed'
+          | 'placed'
+          | 'unplaced'
+          | 'status'
+          | 'status_unknown'
+          | 'status_known'
+          | 'removed'
+        )[];
         /** @description Only what is of this time or later, RFC 3339. */
         since?: components['parameters']['query.since'];
         /** @description Only what is of an earlier time, RFC 3339. */
@@ -6631,6 +6766,122 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['AuditLine'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  event_stream_all: {
+    parameters: {
+      query?: {
+        /** @description Only events of this tenant. */
+        tenant?: string;
+        /** @description Only events of this type. May be repeated; any of them will do. */
+        type?: (
+          | 'created'
+          | 'start_requested'
+          | 'stop_requested'
+          | 'delete_requested'
+          | 'operator_changed'
+          | 'update_requested'
+          | 'updated'
+          | 'update_failed'
+          | 'policy_changed'
+          | 'labels_changed'
+          | 'project_changed'
+          | 'aliases_changed'
+          | 'secrets_changed'
+          | 'secret_changed'
+          | 'registry_changed'
+          | 'placed'
+          | 'unplaced'
+          | 'status'
+          | 'status_unknown'
+          | 'status_known'
+          | 'removed'
+        )[];
+        /** @description Newest events to begin with, of which those of another type are left out. */
+        limit?: number;
+      };
+      header?: {
+        /** @description Of a stream: the `id` of the last frame that was received. */
+        'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  usage_find: {
+    parameters: {
+      query?: {
+        /** @description Start of the period, RFC 3339. Default: the start of the month (UTC) of `to`. */
+        from?: string;
+        /** @description End of the period, RFC 3339, at most 31 days after `from`. Default: now. */
+        to?: string;
+        /** @description What a row is about: an hour, a tenant or a container. */
+        by?: 'hour' | 'tenant' | 'container';
+        /** @description Only usage of this tenant. */
+        tenant?: string;
+        /** @description Rows in a page. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['OperatorUsage'][];
+            /** @description The start of the first hour. */
+            from?: string;
+            /** @description The end of the last hour. */
+            to?: string;
             next_cursor?: string;
           };
         };

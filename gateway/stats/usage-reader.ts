@@ -1,14 +1,24 @@
-/** The stream USAGE, as a gateway reads it: what a tenant's containers used (ADR 40). */
+/** The stream USAGE, as a gateway reads it: what containers used (ADR 40). */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import { readLastPages, readPages, TooManySubjects, type ReadMessage } from '../../lib/nats/direct-reads.ts';
+import { readSubjects, subjectsOfPage } from '../../lib/nats/stream-subjects.ts';
 import { createPlaces } from '../../lib/places.ts';
 import { within } from '../../lib/time/backoff.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { streams } from '../../schemas/records/buckets.ts';
-import { addHours, daysBetween, firstHourOf, UsageDay, type Sum } from '../../schemas/records/usage.ts';
-import { subjects } from '../../schemas/wire/subjects.ts';
+import {
+  addHours,
+  addToHours,
+  daysBetween,
+  firstHourOf,
+  UsageDay,
+  type Amounts,
+  type Hours,
+  type Sum,
+} from '../../schemas/records/usage.ts';
+import { subjects, tenantOfUsageSubject } from '../../schemas/wire/subjects.ts';
 
 /** Days that a gateway reads at a time, and messages of one page of a day. */
 const usageDaysAtOnce = 4;
@@ -27,29 +37,84 @@ export class UsageReader {
     this.#onMalformed = onMalformed;
   }
 
-  /** By container, over the hours from one to before another. */
+  /**
+   * By container, over the hours from one to before another.
+   * @param days in which the tenant used anything, if they are known
+   */
   async sums(
     tenant: TenantId,
-    hours: { readonly from: number; readonly to: number },
+    hours: Hours,
+    days: readonly string[] = daysBetween(hours.from, hours.to),
   ): Promise<ReadonlyMap<string, Sum>> {
     const sums = new Map<string, Sum>();
-    const add = (firstHour: number, { data }: ReadMessage): void => {
-      try {
-        addHours(sums, decodeDay(data), firstHour, hours);
-      } catch (error) {
-        if (!(error instanceof DecodeError)) throw error;
-        this.#onMalformed();
-      }
-    };
+    await this.#each(tenant, days, (day, firstHour) => addHours(sums, day, firstHour, hours));
+    return sums;
+  }
+
+  /** Of all containers of a tenant, by hour. */
+  async byHour(tenant: TenantId, hours: Hours): Promise<ReadonlyMap<number, Amounts>> {
+    const sums = new Map<number, Amounts>();
+    const days = daysBetween(hours.from, hours.to);
+    await this.#each(tenant, days, (day, firstHour) => addToHours(sums, day, firstHour, hours));
+    return sums;
+  }
+
+  /** The days of these hours in which each tenant used anything. */
+  async tenants(hours: Hours): Promise<ReadonlyMap<TenantId, readonly string[]>> {
+    const found = new Map<TenantId, string[]>();
     await Promise.all(
       daysBetween(hours.from, hours.to).map((day) =>
         this.#places.run(async () => {
-          const firstHour = firstHourOf(day);
-          for (const message of await this.#ofDay(tenant, day)) add(firstHour, message);
+          for (const tenant of await this.#tenantsOf(day)) found.set(tenant, [...(found.get(tenant) ?? []), day]);
         }),
       ),
     );
-    return sums;
+    return found;
+  }
+
+  async #tenantsOf(day: string): Promise<ReadonlySet<TenantId>> {
+    const nc = await within(this.#nc, limits.streamReadMs, 'NATS');
+    const ask = {
+      stream: streams.usage.name,
+      api: subjects.read('usage_subjects'),
+      filter: subjects.usageOfDay('*', day),
+      timeoutMs: limits.streamReadMs,
+    };
+    const tenants = new Set<TenantId>();
+    for (let offset = 0; ;) {
+      const { text, total } = await readSubjects(nc, { ...ask, offset });
+      const before = offset;
+      for (const [subject] of subjectsOfPage(text)) {
+        tenants.add(tenantOfUsageSubject(subject));
+        offset += 1;
+      }
+      if (offset === before || offset >= total) return tenants;
+    }
+  }
+
+  /** @param take what it is given is of one message */
+  async #each(tenant: TenantId, days: readonly string[], take: (day: UsageDay, firstHour: number) => void) {
+    await Promise.all(
+      days.map((day) =>
+        this.#places.run(async () => {
+          const firstHour = firstHourOf(day);
+          for (const { data } of await this.#ofDay(tenant, day)) {
+            const used = this.#decoded(data);
+            if (used !== undefined) take(used, firstHour);
+          }
+        }),
+      ),
+    );
+  }
+
+  #decoded(data: Uint8Array): UsageDay | undefined {
+    try {
+      return decodeDay(data);
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error;
+      this.#onMalformed();
+      return undefined;
+    }
   }
 
   /** One message of each subject: those that are put again meanwhile come twice. */

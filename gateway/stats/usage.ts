@@ -1,10 +1,9 @@
 /** `GET /usage`: what a tenant's containers used. */
 import { decodeKeyCursor, encodeKeyCursor } from '../../schemas/api/cursor.ts';
 import type { UsageView } from '../../schemas/api/usage/usage.ts';
-import type { FieldErrors } from '../../schemas/errors.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
 import { days } from '../../schemas/limits/units.ts';
-import { added, hourMs, hourOf, noAmounts, type Amounts, type Sum } from '../../schemas/records/usage.ts';
+import { added, hourMs, hourOf, noAmounts, type Amounts, type Hours, type Sum } from '../../schemas/records/usage.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -15,18 +14,11 @@ import { pageResult, wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import { readNow } from '../streams/requests.ts';
 import type { UsageReader } from './usage-reader.ts';
-import { forms } from '../../lib/validation/words.ts';
 import type { Validated } from '../validation/faults.ts';
-import { parseTimestamp } from '../validation/timestamp.ts';
+import { periodIn } from '../validation/timestamp.ts';
 
 /** The longest time that one request may ask for. */
 const usageRangeMs = 31 * days;
-
-/** Hours from 1970: from one to before the other. */
-export interface Hours {
-  readonly from: number;
-  readonly to: number;
-}
 
 const startOfMonth = (ms: number): number => {
   const date = new Date(ms);
@@ -38,21 +30,11 @@ export function hoursOf(
   query: { readonly from?: string | undefined; readonly to?: string | undefined },
   nowMs: number,
 ): Validated<Hours> {
-  const faults: FieldErrors = {};
-  const read = (name: 'from' | 'to'): number | undefined => {
-    const text = query[name];
-    const ms = text === undefined ? undefined : parseTimestamp(text);
-    if (text !== undefined && ms === undefined) faults[name] = [forms.time];
-    return ms;
-  };
-  const [fromGiven, toGiven] = [read('from'), read('to')];
-  const toMs = toGiven ?? nowMs;
-  const fromMs = fromGiven ?? startOfMonth(toMs - 1);
+  const { startMs, endMs, faults } = periodIn(['from', query.from], ['to', query.to]);
   if (Object.keys(faults).length > 0) return { ok: false, faults };
-  if (fromMs >= toMs) {
-    const end = toGiven === undefined ? 'now, since `to` is not given' : '`to`';
-    return { ok: false, faults: { from: [`must be before ${end}`] } };
-  }
+  const toMs = endMs ?? nowMs;
+  const fromMs = startMs ?? startOfMonth(toMs - 1);
+  if (fromMs >= toMs) return { ok: false, faults: { from: ['must be before now, since `to` is not given'] } };
   if (toMs - fromMs > usageRangeMs) {
     return { ok: false, faults: { from: ['must be at most 31 days before `to`: ask for each month by itself'] } };
   }
@@ -60,26 +42,35 @@ export function hoursOf(
 }
 
 /** Exact: sums are whole milliseconds, and the byte-seconds are rounded down once. */
-const shown = ({ runMs, cpuMs, memByteMs }: Amounts) => ({
+export const shown = ({ runMs, cpuMs, memByteMs }: Amounts) => ({
   container_seconds: runMs / 1000,
   cpu_seconds: cpuMs / 1000,
   mem_byte_seconds: String(memByteMs / 1000n),
 });
 
+export function totalOf(sums: Iterable<Amounts>): Amounts {
+  let total = noAmounts;
+  for (const sum of sums) total = added(total, sum);
+  return total;
+}
+
+/** Those with a key after this one, in the order of their keys. */
+export const behind = <T>(byKey: ReadonlyMap<string, T>, after: string): (readonly [string, T])[] =>
+  [...byKey].filter(([key]) => key > after).sort(([one], [other]) => (one < other ? -1 : 1));
+
+export const periodOf = ({ from, to }: Hours) => ({ from: timestamp(from * hourMs), to: timestamp(to * hourMs) });
+
 /** A page of the sums, by container id. */
 export function viewOf(
   sums: ReadonlyMap<string, Sum>,
-  { from, to }: Hours,
+  hours: Hours,
   { after, limit }: { readonly after: string; readonly limit: number },
 ): { readonly view: UsageView; readonly next: string | undefined } {
-  let total = noAmounts;
-  for (const sum of sums.values()) total = added(total, sum);
-  const left = [...sums].filter(([id]) => id > after).sort(([one], [other]) => (one < other ? -1 : 1));
+  const left = behind(sums, after);
   const page = left.slice(0, limit);
   const view: UsageView = {
-    from: timestamp(from * hourMs),
-    to: timestamp(to * hourMs),
-    total: shown(total),
+    ...periodOf(hours),
+    total: shown(totalOf(sums.values())),
     containers: page.map(([id, sum]) => ({ id: id as ContainerId, name: sum.name ?? null, ...shown(sum) })),
   };
   return { view, next: left.length > page.length ? page.at(-1)?.[0] : undefined };

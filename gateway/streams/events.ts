@@ -153,6 +153,25 @@ export function followedBy(page: EventPage, recent: Pick<Recent, 'events' | 'mor
   return { events: [...page.events, ...beyond.events], position: beyond.position, more: recent.more };
 }
 
+function decoded<T>(decode: () => T, onMalformed: () => void): T | undefined {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    onMalformed();
+    return undefined;
+  }
+}
+
+/** The events of a message of the stream, with their authors. */
+export function placedIn({ sequence: seq, head, data }: ReadMessage, onMalformed: () => void): PlacedEvent[] {
+  const events = decoded(() => decodeEvents(data), onMalformed) ?? [];
+  const header = head.get(authorsHeader);
+  const runs = header === '' ? undefined : decoded(() => decodeAuthors(Buffer.from(header)), onMalformed);
+  const authors = authorsIn(runs ?? []);
+  return events.map((event) => ({ seq, event: { ...event, by: authors.next().value ?? null } }));
+}
+
 /** The newest events that the stream has. */
 export interface NewestStored extends EventPage {
   /** Whether the stream has no older ones. */
@@ -234,22 +253,7 @@ export class EventReader {
     return messages.flatMap((message) => this.#place(message));
   }
 
-  #place({ sequence: seq, head, data }: ReadMessage): PlacedEvent[] {
-    const events = this.#decoded(() => decodeEvents(data)) ?? [];
-    const header = head.get(authorsHeader);
-    const authors = authorsIn(
-      (header === '' ? undefined : this.#decoded(() => decodeAuthors(Buffer.from(header)))) ?? [],
-    );
-    return events.map((event) => ({ seq, event: { ...event, by: authors.next().value ?? null } }));
-  }
-
-  #decoded<T>(decode: () => T): T | undefined {
-    try {
-      return decode();
-    } catch (error) {
-      if (!(error instanceof DecodeError)) throw error;
-      this.#onMalformed();
-      return undefined;
-    }
+  #place(message: ReadMessage): readonly PlacedEvent[] {
+    return placedIn(message, this.#onMalformed);
   }
 }

@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { readBatch, readLast, type Batch, type ReadFrom, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
-import { subjects, type Readable } from '../../schemas/wire/subjects.ts';
+import { subjects, type ReadableStream } from '../../schemas/wire/subjects.ts';
 
 /**
  * A search for the last lines begins with a window of this length, which grows by this factor.
@@ -40,7 +40,7 @@ export class SubjectReader {
   readonly #api: string;
   readonly #clock: Clock;
 
-  constructor(nc: Promise<NatsConnection>, what: Exclude<Readable, 'cluster'>, clock: Clock) {
+  constructor(nc: Promise<NatsConnection>, what: ReadableStream, clock: Clock) {
     this.#nc = nc;
     this.#stream = streams[what].name;
     this.#api = subjects.read(what);

@@ -95,6 +95,21 @@ export function decodePlaceCursor(text: string): PlaceCursor | undefined {
   return isPlace && insertedAtMs !== undefined ? { partition, from: { tenant, insertedAtMs, id } } : undefined;
 }
 
+/** Place in the usage of all tenants: behind a container, or with an empty id behind a tenant. */
+export interface UsageCursor {
+  readonly tenant: TenantId;
+  readonly id: ContainerId | '';
+}
+
+export const encodeUsageCursor = ({ tenant, id }: UsageCursor): string => encode(tenant, id);
+
+/** Undefined: the text is not a cursor of this API. */
+export function decodeUsageCursor(text: string): UsageCursor | undefined {
+  const [tenant, id] = decode(text, 2);
+  const isPlace = tenant !== undefined && isTenantId(tenant) && id !== undefined && (id === '' || isContainerId(id));
+  return isPlace ? { tenant, id } : undefined;
+}
+
 /** End of a page of a stream's past. */
 export interface PastCursor {
   /** The position of the stream where the next page begins; undefined: any. */

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { Author, authorSeenBy } from './audit/line.ts';
 import { ContainerStatus, Reason } from './container.ts';
 import { metadataNames, notedNames, optionalOf, type MetadataName, type NotedName } from './fields/container.ts';
-import { ContainerId, HostKey, type TenantId } from '../ids.ts';
+import { ContainerId, HostKey, TenantId } from '../ids.ts';
 import { nullable } from './nullable.ts';
 
 export const eventTypes = [
@@ -75,6 +75,13 @@ export const Event = Type.Object(
 );
 export type Event = Static<typeof Event>;
 
+/** An event in the stream of all tenants. */
+export const OperatorEvent = Type.Object(
+  { tenant_id: TenantId, ...EventBody.properties, by: Event.properties.by },
+  { additionalProperties: false },
+);
+export type OperatorEvent = Static<typeof OperatorEvent>;
+
 /**
  * The last release refuses types that it does not know. An event of metadata is stored as one that
  * it knows, with its type as the message; the next release stores it as it is.
@@ -96,4 +103,11 @@ export const eventSeenBy = (tenant: TenantId, event: Event): Event => ({
   ...event,
   ...kindOf(event),
   by: event.by === null ? null : authorSeenBy(tenant, event.by),
+});
+
+/** The event of a tenant as an operator sees it. */
+export const eventSeenByOperators = (tenant_id: TenantId, event: Event): OperatorEvent => ({
+  tenant_id,
+  ...event,
+  ...kindOf(event),
 });

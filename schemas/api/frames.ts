@@ -1,7 +1,7 @@
 /** Frames of the streams, with `data` as the JSON that it is. */
 import Type, { type Static, type TSchema } from 'typebox';
 import { ContainerItem } from './container.ts';
-import { Event } from './event.ts';
+import { Event, OperatorEvent } from './event.ts';
 import { LogEntry } from './log.ts';
 import { nullable } from './nullable.ts';
 import { ContainerStats } from './usage/stats.ts';
@@ -51,6 +51,9 @@ export const LogFrame = Type.Union([placed('log', LogEntry), reset, end], {
 });
 export const EventFrame = Type.Union([placed('event', Event), reset, end], {
   description: 'Its `id` is that of the event.',
+});
+export const OperatorEventFrame = Type.Union([placed('event', OperatorEvent), reset, end], {
+  description: 'Its `id` is `<position>.<event>`, and no event’s own: a position in the stream of all tenants.',
 });
 export const StatsFrame = Type.Union([frame('stats', ContainerStats), end]);
 const watched = { ...closed, description: 'The last one of a batch has an `id`.' };

@@ -33,5 +33,7 @@ export const usage = {
   /** Greatest lead of the hour of a report over the owner's clock, and its greatest age. */
   usageAheadMs: 1 * hours,
   usageAgeMs: 90 * days,
+  /** Of a page of an operator's list. */
+  usageRowsMax: 1000,
   usageStreamBytes: 2 * 1024 * MiB,
 } as const;

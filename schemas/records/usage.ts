@@ -136,19 +136,31 @@ export interface Sum extends Amounts {
   readonly name: string | undefined;
 }
 
-/** Adds the hours from one to before another of a day to the sums of its containers. */
-export function addHours(
-  sums: Map<string, Sum>,
-  { names, containers }: UsageDay,
-  firstHour: number,
-  { from, to }: { readonly from: number; readonly to: number },
-): void {
+/** Hours from 1970: from one to before the other. */
+export interface Hours {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What each container of a day used in each of these hours. */
+function* usedIn({ containers }: UsageDay, firstHour: number, { from, to }: Hours) {
   for (const [id, byHour] of Object.entries(containers)) {
     for (const [hour, used] of Object.entries(byHour)) {
       const at = firstHour + Number(hour);
-      if (at < from || at >= to) continue;
-      const before = sums.get(id);
-      sums.set(id, { ...added(before ?? noAmounts, fromStored(used)), name: names[id] ?? before?.name });
+      if (at >= from && at < to) yield { id, at, used: fromStored(used) };
     }
   }
+}
+
+/** Adds these hours of a day to the sums of its containers. */
+export function addHours(sums: Map<string, Sum>, day: UsageDay, firstHour: number, hours: Hours): void {
+  for (const { id, used } of usedIn(day, firstHour, hours)) {
+    const before = sums.get(id);
+    sums.set(id, { ...added(before ?? noAmounts, used), name: day.names[id] ?? before?.name });
+  }
+}
+
+/** Adds these hours of a day to the sums of all containers by hour. */
+export function addToHours(sums: Map<number, Amounts>, day: UsageDay, firstHour: number, hours: Hours): void {
+  for (const { at, used } of usedIn(day, firstHour, hours)) sums.set(at, added(sums.get(at) ?? noAmounts, used));
 }

@@ -18,9 +18,13 @@ export function hashOf(key: string): number {
 /** The partition that a key belongs to. Part of a cluster's storage format; never change it. */
 export const partitionOf = (key: string, partitions: number): number => hashOf(key) % partitions;
 
-/** Stores of JetStream that a gateway may read, always through actors. */
-export const readable = ['logs', 'events', 'audit', 'usage', 'cluster'] as const;
+/**
+ * What a gateway may read of JetStream's stores, always through actors: streams, the subjects that
+ * one of them has, and the cluster's record.
+ */
+export const readable = ['logs', 'events', 'audit', 'usage', 'usage_subjects', 'cluster'] as const;
 export type Readable = (typeof readable)[number];
+export type ReadableStream = Exclude<Readable, 'usage_subjects' | 'cluster'>;
 
 /**
  * Prefix of the inboxes of clients of the account CP. Each NATS user has a prefix of its own below
@@ -124,6 +128,7 @@ export const subjects = {
 
   event: (tenant: TenantId, id: ContainerId) => `event.${tenant}.${id}`,
   eventsOfTenant: (tenant: TenantId) => `event.${tenant}.>`,
+  allEvents: 'event.>',
 
   /** Lines that concern a tenant, and those that concern operators alone. */
   auditOfTenant: (tenant: TenantId) => `audit.tenant.${tenant}`,
@@ -132,14 +137,18 @@ export const subjects = {
 
   /** `day`: `2026-11-24`, UTC. `source`: the state folder of the agent (usage.ts). */
   usage: ({ tenant, day, host, source, part }: UsagePlace) => `usage.${tenant}.${day}.${host}.${source}.${part}`,
-  usageOfDay: (tenant: TenantId, day: string) => `usage.${tenant}.${day}.>`,
+  usageOfDay: (tenant: TenantId | '*', day: string) => `usage.${tenant}.${day}.>`,
 } as const;
 
-/** The tenant of `event.<tenant>.<id>`. */
-export const tenantOfEventSubject = (subject: string): TenantId => {
-  const from = 'event.'.length;
-  return subject.slice(from, subject.indexOf('.', from)) as TenantId;
+const secondToken = (subject: string): string => {
+  const from = subject.indexOf('.') + 1;
+  return subject.slice(from, subject.indexOf('.', from));
 };
+
+/** The tenant of `event.<tenant>.<id>`. */
+export const tenantOfEventSubject = (subject: string): TenantId => secondToken(subject) as TenantId;
+/** The tenant of `usage.<tenant>.<day>…`. */
+export const tenantOfUsageSubject = (subject: string): TenantId => secondToken(subject) as TenantId;
 
 /** Sender of a message on `agent.<host>.<user>.<verb>`. The host key is not checked here. */
 export function senderOfSubject(subject: string): Sender<string> {

@@ -5,8 +5,10 @@ import type { UsageRoutesOptions } from '../../gateway/stats/usage.ts';
 import type { Call, CallOf } from '../../gateway/call.ts';
 import type { Exchange, Reply, RequestHead } from '../../gateway/http/engine/engine.ts';
 import type { KeyRoutesOptions } from '../../gateway/keys/routes.ts';
+import type { OperatorEventsOptions } from '../../gateway/operator/events.ts';
 import type { HostRoutesOptions } from '../../gateway/operator/hosts.ts';
 import type { TenantRoutesOptions } from '../../gateway/operator/tenants.ts';
+import type { OperatorUsageOptions } from '../../gateway/operator/usage.ts';
 import type { SessionRoutesOptions } from '../../gateway/sessions/routes.ts';
 import type { StatsRouteOptions } from '../../gateway/stats/handler.ts';
 import type { EventRoutesOptions } from '../../gateway/streams/event-handlers.ts';
@@ -91,6 +93,8 @@ export type Services = ContainerRoutesOptions &
   Omit<KeyRoutesOptions, 'signingKeys'> &
   TenantRoutesOptions &
   HostRoutesOptions &
+  OperatorEventsOptions &
+  OperatorUsageOptions &
   AuditRoutesOptions &
   SessionRoutesOptions &
   LogRouteOptions &
@@ -120,7 +124,8 @@ export function servicesWith(
     log: quietLog,
     logs: { newest: unexpected, past: unexpected, after: unexpected, resume: unexpected },
     events: { newest: unexpected, past: unexpected, after: unexpected, resume: unexpected },
-    usage: { sums: unexpected },
+    allEvents: { newest: unexpected, after: unexpected, resume: unexpected },
+    usage: { sums: unexpected, byHour: unexpected, tenants: unexpected },
     audit: { find: unexpected },
     notes: { begin: unexpected, noteLater: unexpected },
     stats: { watch: unexpected },

@@ -1,6 +1,6 @@
 /** Usage of containers, for a bill. */
 import Type, { type Static } from 'typebox';
-import { ContainerId } from '../../ids.ts';
+import { ContainerId, TenantId } from '../../ids.ts';
 import { metadataNames, optionalOf } from '../fields/container.ts';
 import { nullable } from '../nullable.ts';
 
@@ -36,3 +36,18 @@ export const UsageView = Type.Object(
   { additionalProperties: false },
 );
 export type UsageView = Static<typeof UsageView>;
+
+export const usageGrains = ['hour', 'tenant', 'container'] as const;
+
+/** What was used in an hour, by a tenant, or by a container: a row has what its kind is about. */
+export const OperatorUsage = Type.Object(
+  {
+    at: Type.Optional(Type.String({ description: 'By hour: its start.' })),
+    tenant_id: Type.Optional(TenantId),
+    container_id: Type.Optional(ContainerId),
+    name: Type.Optional(nullable(Type.String({ description: 'Of the container. Null if it is no longer known.' }))),
+    ...amounts,
+  },
+  { additionalProperties: false },
+);
+export type OperatorUsage = Static<typeof OperatorUsage>;

@@ -1,6 +1,7 @@
 /** Who is cut from a shared stream, and by how much. */
 import t from 'tap';
-import { addTo, subjectsOfPage, type Counts } from '../../../actors/retention/budgets-count.ts';
+import { addTo, type Counts } from '../../../actors/retention/budgets-count.ts';
+import { subjectsOfPage } from '../../../lib/nats/stream-subjects.ts';
 import { cutsOf, keptBy, type Use } from '../../../actors/retention/budgets-decide.ts';
 import { createRandom } from '../support/random.ts';
 
