@@ -243,6 +243,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     diskBytes: settings.CONTAINER_DISK_BYTES,
     stopGraceMs: settings.STOP_GRACE,
     cpuMillis,
+    nowMs,
     log,
   });
   present.events.on('listed', (list) => {

@@ -338,6 +338,11 @@ const force = flag('Remove the host even if containers may run on it: it stays f
 const dead = flag(
   'With `force`: you confirm that nothing runs on the host any more; its containers are placed elsewhere at once.',
 );
+const pull = {
+  schema: Type.Enum(['always']),
+  description:
+    '`always`: look again at what the tag names, although nothing else changes. If it names another image, an update brings that in; else what runs goes on, and `update` in the status has `unmoved`.',
+} satisfies QueryParameter;
 const dryRun = flag('Check, and answer what would change, as `plan`: nothing is written.');
 const plan = { plan: Type.Optional(SpecPlan) };
 const nextCursor = { next_cursor: Type.String() };
@@ -447,7 +452,7 @@ export const routes = [
     scopes: ['deploy'],
     summary:
       'Replace the document: one write, one generation, one update. An absent part is its default; absent `desired` and `host_key` stay. With `If-Match`, only if it is still as the ETag says.',
-    query: { dry_run: dryRun },
+    query: { dry_run: dryRun, pull },
     body: SpecBody,
     maxBodyBytes: limits.documentBytes,
     success: 'ok',
@@ -464,7 +469,7 @@ export const routes = [
     access: 'tenant',
     scopes: ['deploy'],
     summary: 'Change the document by a JSON merge patch (RFC 7396), likewise: null is the default of a part.',
-    query: { dry_run: dryRun },
+    query: { dry_run: dryRun, pull },
     body: SpecPatch,
     maxBodyBytes: limits.documentBytes,
     success: 'ok',
@@ -685,6 +690,7 @@ export const routes = [
     scopes: ['deploy'],
     summary:
       'Change what the container is made from (JSON merge patch). The old one runs until the new one is made, and runs again if that fails: see `update` in its status. With `If-Match`, only if it is still declared as the ETag says.',
+    query: { pull },
     body: UpdateBody,
     maxBodyBytes: limits.bodyBytes,
     success: 'ok',

@@ -5,7 +5,7 @@
 import type { ContainerRecord, Version } from '../../schemas/api/container.ts';
 import { partNames } from '../../schemas/api/fields/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
-import type { DesiredContainer, DesiredVersion } from '../../schemas/wire/host.ts';
+import { asVersion, type DesiredContainer, type DesiredVersion } from '../../schemas/wire/host.ts';
 import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
 import { isDefaultPolicy } from '../../schemas/api/policy.ts';
 import { usesIn } from '../../schemas/api/secret.ts';
@@ -49,6 +49,7 @@ function desiredVersion(version: Version): DesiredVersion {
     tag: spec.tag,
     digest: spec.digest,
     pull_policy: spec.pull_policy,
+    ...(spec.repull === undefined ? {} : { repull: spec.repull }),
     ports: [...spec.ports],
     env: spec.env,
     cpu_millis: cpuMillis,
@@ -66,7 +67,11 @@ function desiredVersion(version: Version): DesiredVersion {
  * leaves the container as it is.
  */
 export const protocolOfContainer = ({ spec, update }: ContainerRecord): number =>
-  partNames.some((name) => spec[name] !== undefined || update?.previous?.spec[name] !== undefined) ? 3 : 0;
+  ([...partNames, 'repull'] as const).some(
+    (name) => spec[name] !== undefined || update?.previous?.spec[name] !== undefined,
+  )
+    ? 3
+    : 0;
 
 type Role = Pick<DesiredContainer, 'desired' | 'placement' | 'prepare'>;
 
@@ -103,8 +108,7 @@ function projectUpdate(record: ContainerRecord, desired: DesiredContainer, previ
   const version = desiredVersion(previous);
   const update = updateOn(record);
   if (update !== undefined) return { ...desired, update: { ...update, previous: version } };
-  const { policy: _policy, secrets: _secrets, ...rest } = desired;
-  return { ...rest, ...version };
+  return asVersion(desired, version);
 }
 
 /** The update that the host of the placement carries out; undefined: none. */

@@ -130,7 +130,8 @@ function outgoingEvent(
 ): OutgoingEvent {
   const { observed, placement, update } = container;
   const silent = { reason: 'host_silent', message: null, exit_code: null } as const;
-  const isBack = type === 'update_failed' && update?.phase === 'rolled_back';
+  const isBack =
+    (type === 'update_failed' && update?.phase === 'rolled_back') || (type === 'updated' && update?.unmoved === true);
   const why = type === 'status_unknown' ? silent : isBack ? { ...update, exit_code: null } : observed;
   return {
     subject: subjects.event(container.tenant, container.id),

@@ -1973,6 +1973,16 @@ export interface components {
       restart_policy?: 'always' | 'on_failure' | 'never';
       /** @description Paths that the image declares as `VOLUME`. An update on the same host keeps their data. */
       volumes?: string[];
+      /** @description What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell. */
+      image?: {
+        /** @description Digest that its tag named on its host. */
+        digest: string;
+        /**
+         * Format: date-time
+         * @description RFC 3339, UTC, milliseconds.
+         */
+        resolved_at: string;
+      };
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
       left?: {
         host_key: string;
@@ -2025,6 +2035,16 @@ export interface components {
       restart_policy?: 'always' | 'on_failure' | 'never';
       /** @description Paths that the image declares as `VOLUME`. An update on the same host keeps their data. */
       volumes?: string[];
+      /** @description What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell. */
+      image?: {
+        /** @description Digest that its tag named on its host. */
+        digest: string;
+        /**
+         * Format: date-time
+         * @description RFC 3339, UTC, milliseconds.
+         */
+        resolved_at: string;
+      };
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
       left?: {
         host_key: string;
@@ -2142,6 +2162,11 @@ export interface components {
       at: string;
       /** @description Progress of the pull, while the update is preparing and the host has reported it. */
       pull?: components['schemas']['PullProgress'];
+      /**
+       * @description With `pull=always`: the tag names the image that ran already, and nothing was replaced.
+       * @constant
+       */
+      unmoved?: true;
     };
     UpdatedFields: {
       registry?: string;
@@ -2884,6 +2909,8 @@ export interface components {
       request_id: string | null;
       outcome: ('done' | 'rolled_back' | 'failed' | 'stopped' | 'superseded') | null;
       reason: components['schemas']['Reason'] | null;
+      /** @description Digest that its tag named on its host. Absent: it is not known. */
+      digest?: string;
       /** @description The document of that version, with the hashes of its files; host, labels, project and desired state are those of now. */
       spec: {
         name: string;
@@ -4012,6 +4039,8 @@ export interface components {
     /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
     'header.Idempotency-Key': string;
     'path.id': string;
+    /** @description `always`: look again at what the tag names, although nothing else changes. If it names another image, an update brings that in; else what runs goes on, and `update` in the status has `unmoved`. */
+    'query.pull': 'always';
     /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
     'header.If-Match': string;
     /** @description Only what is of this time or later, RFC 3339. */
@@ -4373,6 +4402,8 @@ export interface operations {
       query?: {
         /** @description Check, and answer what would change, as `plan`: nothing is written. */
         dry_run?: components['parameters']['query.dry_run'];
+        /** @description `always`: look again at what the tag names, although nothing else changes. If it names another image, an update brings that in; else what runs goes on, and `update` in the status has `unmoved`. */
+        pull?: components['parameters']['query.pull'];
       };
       header?: {
         /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
@@ -4430,6 +4461,8 @@ export interface operations {
       query?: {
         /** @description Check, and answer what would change, as `plan`: nothing is written. */
         dry_run?: components['parameters']['query.dry_run'];
+        /** @description `always`: look again at what the tag names, although nothing else changes. If it names another image, an update brings that in; else what runs goes on, and `update` in the status has `unmoved`. */
+        pull?: components['parameters']['query.pull'];
       };
       header?: {
         /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
@@ -5147,7 +5180,10 @@ export interface operations {
   };
   container_update: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `always`: look again at what the tag names, although nothing else changes. If it names another image, an update brings that in; else what runs goes on, and `update` in the status has `unmoved`. */
+        pull?: components['parameters']['query.pull'];
+      };
       header?: {
         /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
         'If-Match'?: components['parameters']['header.If-Match'];

@@ -65,13 +65,15 @@ export async function replaceBy(
   id: string,
   etag: string,
   body: DocumentBody,
+  query: { readonly pull?: 'always' } = {},
 ): Promise<number | undefined> {
-  const params = { path: { id }, header: { 'If-Match': etag } };
+  const params = { path: { id }, header: { 'If-Match': etag }, query };
   return (await writtenOf(api.PUT('/api/v2/containers/{id}/spec', { params, body }))).generation;
 }
 
 /**
  * Changes the document as it is at the moment of the change.
+ * @param query `pull=always`: the host looks again at what its tag names
  * @returns as `replaceBy`
  * @throws Refused if there is none, or others change it again and again
  */
@@ -79,11 +81,12 @@ export async function changeDocument(
   context: Asking,
   id: string,
   change: (document: Document) => DocumentBody,
+  query: { readonly pull?: 'always' } = {},
 ): Promise<number | undefined> {
   for (let attempt = 0; attempt < cliChangeAttempts; attempt++) {
     const { document, etag } = await documentOf(context, id);
     try {
-      return await replaceBy(context, id, etag, change(document));
+      return await replaceBy(context, id, etag, change(document), query);
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 412) throw error;
     }

@@ -16,6 +16,7 @@ import { imageIn, nameFor, type ImageName } from './image.ts';
 import { runJob } from './job.ts';
 import { namesPolicy, policyFileOf, policyWith, withPolicy, type PolicyOptions } from './policy.ts';
 import { namesProcess, processWith, usualMemory, withProcess, withReset, type ProcessOptions } from './process.ts';
+import type { StatusView } from '../client/wait.ts';
 import { RolledBack, statusOf, watchDone } from './progress.ts';
 import { storedPolicy, usesWith, type UseOptions } from './uses.ts';
 
@@ -172,6 +173,7 @@ async function run(context: Context, image: string, command: readonly string[], 
 
 interface UpdateOptions extends Shape, ProcessOptions, PolicyOptions, UseOptions, WaitOptions {
   readonly image?: string;
+  readonly pull?: true;
   readonly detach?: true;
 }
 
@@ -199,7 +201,7 @@ function updated(
 }
 
 /** What an option of `update` may be about, beside the command. */
-const changing = ['image', 'env', 'envFile', 'port', 'cpu', 'memory', 'secret', 'secretFile', 'unset'] as const;
+const changing = ['image', 'pull', 'env', 'envFile', 'port', 'cpu', 'memory', 'secret', 'secretFile', 'unset'] as const;
 
 async function update(
   context: Context,
@@ -210,7 +212,8 @@ async function update(
   const { api, terminal, show } = context;
   const hasPolicy = namesPolicy(options);
   if (!hasPolicy && !namesProcess(options, command) && changing.every((option) => options[option] === undefined)) {
-    const options = '--image, --env, --port, --cpu, --memory, --secret, --unset, an option of its policy or process';
+    const options =
+      '--image, --pull, --env, --port, --cpu, --memory, --secret, --unset, an option of its policy or process';
     throw new WrongUsage(`nothing to change: give ${options}, or its command after --`);
   }
   const shape = shapeOf(options, terminal);
@@ -219,7 +222,8 @@ async function update(
   const before = await statusOf(context, container.id);
   // Without a change it makes no generation.
   const change = (document: Document): DocumentBody => updated(document, shape, command, options, policyFile);
-  const changed = await changeDocument(context, container.id, change);
+  const query = options.pull === undefined ? {} : { pull: 'always' as const };
+  const changed = await changeDocument(context, container.id, change, query);
   const after = await statusOf(context, container.id);
   const generation = changed ?? after.generation;
   if (generation === before.generation) context.tell(unchangedText(container.name, options));
@@ -228,16 +232,17 @@ async function update(
     // One that runs on under another policy is not waited for to its end.
     const isJob = goal.isJob && after.update?.at !== before.update?.at;
     const undo = [`rollback ${container.name}`, 'takes it back'] as const;
-    await watchDone(context, container, { goal: { ...goal, isJob }, generation, seconds: options.timeout, undo }).catch(
-      (error: unknown) => {
-        throw !hasPolicy || !(error instanceof RolledBack)
-          ? error
-          : new Refused(
-              `${error.message}; what else it changed of the policy stays: "longshore policy get ${container.name}"`,
-            );
-      },
-    );
-  }
+    const waiting = { goal: { ...goal, isJob }, generation, seconds: options.timeout, undo };
+    const view = await watchDone(context, container, waiting).catch((error: unknown) => {
+      throw !hasPolicy || !(error instanceof RolledBack)
+        ? error
+        : new Refused(
+            `${error.message}; what else it changed of the policy stays: "longshore policy get ${container.name}"`,
+          );
+    });
+    if (options.pull === true) context.tell(pulledText(container.name, before, view));
+  } else if (options.pull === true && before.desired !== 'running')
+    context.tell(`${container.name} does not run: its host looks at the tag when it starts`);
   const shown = await dataOf(api.GET('/api/v2/compute/{id}', { params: { path: { id: container.id } } }));
   show({ ...shown, generation }, container.id);
 }
@@ -246,7 +251,17 @@ async function update(
 const unchangedText = (name: string, { image }: UpdateOptions): string =>
   image === undefined
     ? `${name}: nothing changed`
-    : `${name}: nothing changed: the same image; a tag that was pushed again is not pulled`;
+    : `${name}: nothing changed: the same image; --pull brings in a tag that was pushed again`;
+
+/** What became of another look at the tag. */
+function pulledText(name: string, before: StatusView, { image, update }: StatusView): string {
+  if (image === undefined) return `${name}: its host does not say which image its tag names`;
+  const { digest } = image;
+  if (update?.unmoved === true) return `${name}: its tag has not moved: it runs ${digest} as before`;
+  return digest === before.image?.digest
+    ? `${name}: its tag has not moved: it names ${digest}, as before`
+    : `${name}: its tag names ${digest} now`;
+}
 
 const shaped = (command: Command): Command =>
   command
@@ -290,6 +305,7 @@ export function addRun(program: Command, terminal: Terminal): void {
     withPolicy(withReset(withProcess(shaped(changing.option('-i, --image <image>', 'New image'))))),
     'the update is done',
   )
+    .option('--pull', 'Look again at what the tag names, and run it if that is another image')
     .option('--unset <NAME>', 'Environment variable, or path of a secret file, to remove', collect)
     .action(
       action<[string, string[], UpdateOptions]>(terminal, async (context, name, command, options) => {

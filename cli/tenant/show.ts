@@ -60,7 +60,8 @@ function healthText({ status: { status, reason }, policy: { health } }: Found): 
 
 function updateText({ status: { update } }: Found, nowMs: number): string {
   if (update === undefined) return 'none';
-  const { phase, reason, message, at } = update;
+  const { phase, reason, message, at, unmoved } = update;
+  if (unmoved === true) return `its tag had not moved, ${agoText(at, nowMs)} ago`;
   const why = reason === null ? '' : `: ${reason}${message === null ? '' : ` (${message})`}`;
   return `${phase}${why}, ${isUnderWay({ update }) ? 'for ' : ''}${agoText(at, nowMs)}${isUnderWay({ update }) ? '' : ' ago'}`;
 }
@@ -81,6 +82,10 @@ function factsOf(one: Found, nowMs: number): readonly (readonly [name: string, t
     ['project', view.project ?? ''],
     ['labels', pairsText(view.labels ?? {})],
     ['image', imageText(container)],
+    [
+      'digest',
+      view.image === undefined ? '' : `${view.image.digest}, looked up ${agoText(view.image.resolved_at, nowMs)} ago`,
+    ],
     ['command', [...(process.entrypoint ?? []), ...(process.command ?? [])].join(' ')],
     ['status', stateText({ container, status: view })],
     ['reason', reason === null ? '' : `${reason}${message === null ? '' : `: ${message}`}`],

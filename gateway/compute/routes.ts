@@ -63,11 +63,13 @@ export function containerRoutes(options: ContainerRoutesOptions) {
 
   const update: HandlerOf<'container.update'> = async (call) => {
     const declared = call.origin.when?.match;
+    const { pull } = call.query;
     const outcome = await ask('write', call, {
       type: 'container.update',
       tenant: tenantOf(call),
       id: call.params.id,
       patch: call.body,
+      ...(pull === undefined ? {} : { pull }),
       ...(declared === undefined || declared.includes('*') ? {} : { declared }),
       ...written(options, call),
     });

@@ -40,7 +40,9 @@ export function specRoutes(options: SpecRoutesOptions) {
   ): Promise<Outcome> => {
     const { declaration, contents } = takenFrom(given);
     const all = new Map([...known, ...contents]);
-    const target = { tenant: tenantOf(call), id: call.params.id, declaration };
+    const { pull } = call.query;
+    const looks = pull === undefined ? {} : { pull };
+    const target = { tenant: tenantOf(call), id: call.params.id, declaration, ...looks };
     if (call.query.dry_run) {
       const plan = { type: 'spec.plan', ...target, ...call.origin } as const;
       return files.shown(call, await ask('read', plan, call.deadlineMs), all);

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../lib/log.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
-import type { DesiredContainer, Stranger } from '../../schemas/wire/host.ts';
+import { asVersion, type DesiredContainer, type Stranger } from '../../schemas/wire/host.ts';
 import { Admissions } from './admission.ts';
 import { emptyDesired, heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired-set.ts';
 import { judgeOrphans, type OrphanState, type OwnersVerdict } from './orphans.ts';
@@ -21,9 +21,8 @@ type Entry = DeclaredVersion & Partial<Updating>;
 function entryOf(container: DesiredContainer): Entry {
   const version = { container, spec: specHash(container) };
   if (container.update === undefined) return version;
-  // What the version before may have lacked.
-  const { update, policy: _, secrets: __, ...rest } = container;
-  const previous = { ...rest, ...update.previous };
+  const { update, ...rest } = container;
+  const previous = asVersion(rest, update.previous);
   return { ...version, update: { since: update.since, previous: { container: previous, spec: specHash(previous) } } };
 }
 

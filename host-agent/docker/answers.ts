@@ -218,6 +218,8 @@ const ImageCheck = Type.Object({
 export type ImageCheck = Static<typeof ImageCheck>;
 export const ImageDetails = Type.Object({
   Id: Type.String(),
+  /** `repository@digest`, of each repository that it was pulled from. */
+  RepoDigests: Type.Optional(nullable(Type.Array(Type.String()))),
   /** With all its members, so that none is beyond the limits. */
   Config: Type.Optional(
     nullable(
@@ -306,7 +308,7 @@ export const shapes = {
   images: [{ Id: true, RepoTags: true, RepoDigests: true, Size: true }],
   imagesInUse: [{ ImageID: true }],
   // All that its maker wrote and that the engine tells; its names and sizes are of others, too.
-  imageDetails: { Id: true, Config: true, ContainerConfig: true, Author: true, Comment: true },
+  imageDetails: { Id: true, RepoDigests: true, Config: true, ContainerConfig: true, Author: true, Comment: true },
   history: [{ CreatedBy: true, Comment: true }],
   event: {
     Action: engineActionBytes,

@@ -3,7 +3,8 @@
  * which asks the engine that it is given.
  */
 import { stripVTControlCharacters } from 'node:util';
-import type { PortAddress } from '../../schemas/api/container.ts';
+import type { ImageSeen, PortAddress } from '../../schemas/api/container.ts';
+import { digestPattern } from '../../schemas/api/fields/container.ts';
 import { isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
 import type { Inspection } from './answers.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -14,6 +15,8 @@ import { containerIn, labels, tenantIn } from './ownership.ts';
 
 /** One run of a container, from a start to its end; a start that fails makes none. */
 export type RunId = string;
+
+const isDigest = new RegExp(digestPattern);
 
 export type Health = 'none' | 'starting' | 'healthy' | 'unhealthy';
 
@@ -57,6 +60,8 @@ export interface Found {
    * return.
    */
   readonly imageId: string;
+  /** From labels, too; undefined: it came from no registry, or an agent before made it. */
+  readonly image?: ImageSeen;
   readonly state: EngineState;
   /** What the engine holds it to; a limit that it does not tell, or does not keep, is absent. */
   readonly limits?: Partial<EngineLimits>;
@@ -105,11 +110,17 @@ export function foundFrom(inspection: Inspection, sandbox?: Inspection): Found |
     placement: Number(marks[labels.placement] ?? Number.NaN),
     spec: marks[labels.spec] ?? '',
     imageId: marks[labels.image] ?? '',
+    ...imageFrom(marks),
     state: stateFrom(inspection, sandbox ?? inspection),
     sandbox: sandboxFrom(inspection, sandbox),
     limits: limitsFrom(inspection),
     volumes: volumesFrom(inspection),
   };
+}
+
+function imageFrom(marks: Readonly<Record<string, string>>): Pick<Found, 'image'> {
+  const { [labels.digest]: digest = '', [labels.resolvedAt]: resolved_at = '' } = marks;
+  return isDigest.test(digest) && !Number.isNaN(Date.parse(resolved_at)) ? { image: { digest, resolved_at } } : {};
 }
 
 export function limitsFrom({ HostConfig: { Memory = 0, NanoCpus = 0 } = {} }: Inspection): Partial<EngineLimits> {

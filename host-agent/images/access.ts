@@ -13,6 +13,7 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { repositoryOf } from '../spec/reference.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 
@@ -70,9 +71,6 @@ const decodeLine = decoder(
     proofs: Type.Array(Type.Object({ ...StoredProof.properties, provers: Type.Optional(StoredProvers) })),
   }),
 );
-
-/** `r.example:5000/team/web:1`, and the same by digest → `r.example:5000/team/web` */
-export const repositoryOf = (reference: string): string => reference.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
 
 const weightOf = (tenants: ReadonlySet<TenantId>): number => Math.max(1, tenants.size);
 const keyOf = (imageId: string, repository: string): string => `${imageId} ${repository}`;

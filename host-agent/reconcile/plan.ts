@@ -3,6 +3,8 @@
  * state. Pure and complete: the reconciler asks again after every step and every event, and `none`
  * means that the container is as it should be.
  */
+import type { PullPolicy } from '../../schemas/api/fields/container.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { RestartState } from './restart/restart-state.ts';
 import type { Found, Observed } from '../docker/observed.ts';
 import { isMade, type Declared, type Wanted } from '../desired/wanted.ts';
@@ -72,10 +74,14 @@ function planMissing({ container, admitted }: Declared, restart: RestartState): 
       const { image, pullDue } = restart;
       return image?.reference === reference.reference && !pullDue
         ? { kind: 'create', reference: reference.reference, imageId: image.id }
-        : { kind: 'pull', reference: reference.reference, policy: container.pull_policy };
+        : { kind: 'pull', reference: reference.reference, policy: policyToMake(container) };
     }
   }
 }
+
+/** Its tenant may have asked to look again at what a tag names. */
+const policyToMake = ({ repull, pull_policy }: DesiredContainer): PullPolicy =>
+  repull === undefined ? pull_policy : 'always';
 
 /**
  * The container is there and should run: as it is if it was made for this spec and placement, else

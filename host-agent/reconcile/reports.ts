@@ -4,7 +4,7 @@ import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Observed as ReportedObserved, Reporter } from '../link/reporter.ts';
 import type { Workload } from '../desired/workload.ts';
-import type { Observed } from '../docker/observed.ts';
+import type { Found, Observed } from '../docker/observed.ts';
 import type { Declared, Wanted } from '../desired/wanted.ts';
 import { describe, describeAway } from './describe.ts';
 import type { RestartState, UpdateState } from './restart/restart-state.ts';
@@ -33,12 +33,15 @@ export interface ReportsParts {
 type Told = Pick<ReportedObserved, 'description' | 'update'>;
 
 /** The phase of an update as the owner hears it. */
-export const updateTold = ({ since, phase, why }: UpdateState): NonNullable<Told['update']> => ({
+export const updateTold = ({ since, phase, why, unmoved }: UpdateState): NonNullable<Told['update']> => ({
   since,
   phase,
   reason: why?.reason ?? null,
-  message: why?.message.slice(0, limits.observationMessageChars) ?? null,
+  message: unmoved === true ? unmovedText : (why?.message.slice(0, limits.observationMessageChars) ?? null),
+  ...(unmoved === undefined ? {} : { unmoved }),
 });
+
+const unmovedText = 'the tag names the image that runs already: nothing was replaced';
 
 /** It gets no further meanwhile. */
 function updateWhileAway({ update }: Declared, last: Told['update']): Pick<Told, 'update'> {
@@ -72,9 +75,12 @@ export function createReports({ reporter, workload, clock, steadyMs }: ReportsPa
         reporter.forget(id);
         return;
       }
-      const { volumes = [] } = observed.kind === 'present' ? observed.found : {};
-      const seen =
-        volumes.length === 0 ? description.observation : { ...description.observation, volumes: [...volumes] };
+      const { volumes = [], image }: Partial<Found> = observed.kind === 'present' ? observed.found : {};
+      const seen = {
+        ...description.observation,
+        ...(volumes.length === 0 ? {} : { volumes: [...volumes] }),
+        ...(image === undefined ? {} : { image }),
+      };
       report(id, wanted, {
         description: { ...description, observation: seen },
         ...(restart.update === null ? {} : { update: updateTold(restart.update) }),

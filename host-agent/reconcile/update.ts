@@ -4,9 +4,11 @@
  * again. The host decides all of this alone; the owner hears of each phase. Both copies stay on the
  * engine until the owner has heard how the update ended. Pure.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { UpdatePhase } from '../../schemas/api/container.ts';
 import { policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { Declared, Updating, Wanted } from '../desired/wanted.ts';
 import { observedFrom, type Found, type Observed } from '../docker/observed.ts';
 import { afterLook, upMsOf, type Look } from './restart/look.ts';
@@ -98,11 +100,11 @@ export function lookAtVersions(
   if (!isUpdating(wanted) || wanted.want !== 'running') return { restart: looked, roles };
   const isKnown = before.restart.update?.since === looked.update?.since;
   const preparation = isKnown ? before.preparation : blank;
-  const next = advance(looked, { roles, preparation, nowMs: watch.nowMs, verifyMs });
-  if (next.update?.phase === looked.update?.phase) return { restart: next, roles };
+  const moved = advance(looked, { roles, next: wanted.container, preparation, nowMs: watch.nowMs, verifyMs });
+  if (moved.update?.phase === looked.update?.phase) return { restart: moved, roles };
   // Another copy is the one that runs: what it says counts before the next step.
-  const moved = rolesOf(wanted, found, next.update);
-  return { restart: afterLook(next, { ...moved, ...watch }), roles: moved };
+  const changed = rolesOf(wanted, found, moved.update);
+  return { restart: afterLook(moved, { ...changed, ...watch }), roles: changed };
 }
 
 /** Takes in that an update has begun, or that its owner has heard how it ended. */
@@ -118,6 +120,8 @@ export function begun(restart: RestartState, wanted: Wanted): RestartState {
 
 export interface Progress {
   readonly roles: Roles;
+  /** The new version. */
+  readonly next: DesiredContainer;
   /** How the preparation of the new version gets on. */
   readonly preparation: RestartState;
   readonly nowMs: number;
@@ -138,8 +142,14 @@ export function advance(restart: RestartState, progress: Progress): RestartState
   }
 }
 
-function afterPreparing(restart: RestartState, update: UpdateState, { roles, preparation }: Progress): RestartState {
+function afterPreparing(
+  restart: RestartState,
+  update: UpdateState,
+  { roles, next, preparation }: Progress,
+): RestartState {
   const { attempt, failures, why, operation, image } = preparation;
+  if (isUnmoved(roles, next, image))
+    return { ...restart, update: { ...update, phase: 'rolled_back', why: null, unmoved: true } };
   // Nothing but a start runs it again, also in another version: its owner is about to say so.
   if (restart.attempt.phase === 'ended') return restart;
   if (isGivenUp(attempt) || failures >= limits.updateTries) {
@@ -155,6 +165,20 @@ function afterPreparing(restart: RestartState, update: UpdateState, { roles, pre
     image: isMade ? image : null,
     update: { ...update, phase: 'verifying' },
   };
+}
+
+/**
+ * The version looks again at its tag, is the previous one in all else, and the tag names the image
+ * of the copy that runs.
+ */
+function isUnmoved({ wanted, observed, isInterim }: Roles, next: DesiredContainer, image: RestartState['image']) {
+  if (!('container' in wanted) || observed.kind === 'absent' || isInterim === true) return false;
+  const { container: before } = wanted;
+  if (next.repull === undefined || next.repull === before.repull || image === null) return false;
+  if (observed.found.imageId !== image.id || observed.found.state.phase !== 'running') return false;
+  const { repull: _, update: __, ...one } = next;
+  const { repull: ___, update: ____, ...other } = before;
+  return isDeepStrictEqual(one, other);
 }
 
 function afterVerifying(

@@ -1,5 +1,6 @@
 /** From a desired container to the body of the engine's create call. Pure. */
 import { createHash } from 'node:crypto';
+import type { ImageSeen } from '../../schemas/api/container.ts';
 import { containerFields, type Port } from '../../schemas/api/fields/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
@@ -22,7 +23,7 @@ const { process: processField, files: filesField } = containerFields;
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
-  const { secrets = noSecrets, process: part, files } = container;
+  const { secrets = noSecrets, process: part, files, repull } = container;
   const healthcheck = policyCheckOf(container);
   return `1-${hash([
     [registry, repository, tag, digest, cpu_millis, mem_bytes],
@@ -36,6 +37,7 @@ export function specHash(container: DesiredContainer): string {
     ...(usesIn(secrets).length === 0 ? [] : [orderedUses(secrets)]),
     ...(part === undefined ? [] : [processField.canonical(part)]),
     ...(files === undefined ? [] : [['files', filesField.canonical(files)]]),
+    ...(repull === undefined ? [] : [['repull', repull]]),
   ]).slice(0, 32)}`;
 }
 
@@ -55,6 +57,8 @@ export interface Making {
   readonly container: DesiredContainer;
   readonly reference: string;
   readonly imageId: string;
+  /** The image that its registry gave for the reference; undefined: it came from none. */
+  readonly resolved?: ImageSeen | undefined;
   /** Names of the image's labels. */
   readonly imageLabels: readonly string[];
   /** The health check that the image declares. */
@@ -81,6 +85,7 @@ export function createBody({
   container,
   reference,
   imageId,
+  resolved,
   imageLabels,
   imageCheck,
   secrets,
@@ -110,6 +115,9 @@ export function createBody({
       [labels.spec]: specHash(container),
       [labels.image]: imageId,
       [labels.reference]: reference,
+      ...(resolved === undefined
+        ? {}
+        : { [labels.digest]: resolved.digest, [labels.resolvedAt]: resolved.resolved_at }),
     },
     Healthcheck: sentCheck(container, imageCheck),
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),

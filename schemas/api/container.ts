@@ -10,6 +10,7 @@ import { containerStatuses, restartPolicies } from '../words.ts';
 import {
   changeable,
   containerFields,
+  digestPattern,
   metadataNames,
   optionalOf,
   PullPolicy,
@@ -112,6 +113,13 @@ export const PortAddress = Type.Object({
 });
 export type PortAddress = Static<typeof PortAddress>;
 
+/** The image that a container runs. */
+export const ImageSeen = Type.Object({
+  digest: Type.String({ pattern: digestPattern, description: 'Digest that its tag named on its host.' }),
+  resolved_at: Timestamp,
+});
+export type ImageSeen = Static<typeof ImageSeen>;
+
 /** A container as its host last observed it, as reported and as stored. Times are RFC 3339. */
 export const Observation = Type.Object({
   status: ContainerStatus,
@@ -131,6 +139,8 @@ export const Observation = Type.Object({
    * none. Absent: its agent tries again by itself, or does not say.
    */
   refused_login: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  /** Of the copy that is there. Absent: its image came from no registry, or its agent does not say. */
+  image: Type.Optional(ImageSeen),
 });
 export type Observation = Static<typeof Observation>;
 
@@ -196,6 +206,11 @@ export const UpdateView = Type.Object(
       Type.Unsafe<PullProgress>({
         ...PullProgress,
         description: 'Progress of the pull, while the update is preparing and the host has reported it.',
+      }),
+    ),
+    unmoved: Type.Optional(
+      Type.Literal(true, {
+        description: 'With `pull=always`: the tag names the image that ran already, and nothing was replaced.',
       }),
     ),
   },
@@ -264,6 +279,13 @@ export const ContainerStatusView = Type.Object(
         description: 'Paths that the image declares as `VOLUME`. An update on the same host keeps their data.',
       }),
     ),
+    image: Type.Optional(
+      Type.Unsafe<ImageSeen>({
+        ...ImageSeen,
+        description:
+          'What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell.',
+      }),
+    ),
     left: Type.Optional(LeftVolumes),
     move: Type.Optional(MoveView),
     pull: Type.Optional(PullProgress),
@@ -323,6 +345,9 @@ export const ContainerVersion = Type.Object(
       }),
     ),
     reason: nullable(Reason),
+    digest: Type.Optional(
+      Type.String({ description: 'Digest that its tag named on its host. Absent: it is not known.' }),
+    ),
     spec: Type.Unsafe<StoredSpec>({
       ...StoredSpec,
       description:
@@ -338,6 +363,8 @@ export type VersionOutcome = Pick<ContainerVersion, 'outcome' | 'reason'>;
 export type VersionContent = Pick<Required<ContainerSpec>, VersionedName> & {
   readonly policy: Policy;
   readonly secrets: ContainerSecrets;
+  /** Null: none (`ContainerSpec.repull`). */
+  readonly repull: number | null;
 };
 
 /** A version as it is stored. */
@@ -347,6 +374,8 @@ export interface PastVersion extends Partial<VersionOutcome> {
   readonly atMs: number;
   readonly by: Author | null;
   readonly requestId: string | null;
+  /** Digest of the image that it ran with. Absent: it is not known. */
+  readonly digest?: string;
   /** What it has otherwise than the version after it. */
   readonly differs: Partial<VersionContent>;
 }
@@ -521,6 +550,8 @@ export interface Update {
    * release.
    */
   readonly lastGeneration?: number;
+  /** Over: it looked again at a tag that names the image that ran already, which runs on. */
+  readonly unmoved?: true;
   /** Only while it is under way: it runs until the new version does, and again if that fails. */
   readonly previous?: Version;
 }

@@ -111,6 +111,8 @@ type Nothing = ReturnType<typeof Type.Undefined>;
 
 const ofTenant = { tenant: id<TenantId>() };
 const ofContainer = { ...ofTenant, id: id<ContainerId>() };
+/** Of a write: its host looks again at what the tag names. */
+const pulling = { pull: Type.Optional(Type.Literal('always')) };
 const ofHost = { host: id<HostKey>() };
 const ofPeer = { ...ofTenant, peer: id<PeerId>() };
 const ofNetwork = { network: id<NetworkName>() };
@@ -200,6 +202,7 @@ const reads = {
       ...ofContainer,
       declaration: DeclarationShape,
       isNew: Type.Optional(Type.Literal(true)),
+      ...pulling,
     },
     Type.Object({ data: StoredSpec, plan: SpecPlan }),
   ),
@@ -336,7 +339,12 @@ const writes = {
   ),
   /** `declared`: ETags that a gateway of the last release was given in `If-Match`. */
   'container.update': ask(
-    { ...ofContainer, patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)), declared: Type.Optional(Type.Array(text)) },
+    {
+      ...ofContainer,
+      patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)),
+      declared: Type.Optional(Type.Array(text)),
+      ...pulling,
+    },
     forwarded<typeof Container>(),
   ),
   /** An absent field stays as it is. `labels`: a merge patch of them. */
@@ -345,7 +353,7 @@ const writes = {
     dataOf(MetadataShape),
   ),
   'policy.put': ask({ ...ofContainer, policy: Policy }, forwarded<typeof PolicyView>()),
-  'spec.put': ask({ ...ofContainer, declaration: DeclarationShape }, dataOf(StoredSpec)),
+  'spec.put': ask({ ...ofContainer, declaration: DeclarationShape, ...pulling }, dataOf(StoredSpec)),
   /** `container.create` with a document. */
   'spec.create': ask(
     {
@@ -539,11 +547,12 @@ const isUnderstood = ({ match, noneMatch }: Conditions, { type }: Pick<Question,
 
 /** The version of the protocol from which on owners know the ask, and overlook no part of it. */
 export function protocolOfAsk(
-  ask: Pick<Question, 'type' | 'when' | 'repeatable'> & { readonly labels?: unknown },
+  ask: Pick<Question, 'type' | 'when' | 'repeatable'> & { readonly labels?: unknown; readonly pull?: unknown },
 ): number {
-  const { type, labels, when, repeatable } = ask;
+  const { type, labels, pull, when, repeatable } = ask;
   const isConditional = when !== undefined && isWriteType(type) && !isUnderstood(when, ask);
-  return newAsks[type] ?? (labels !== undefined || repeatable !== undefined || isConditional ? 3 : protocolVersion - 1);
+  const hasNewPart = [labels, pull, repeatable].some((part) => part !== undefined);
+  return newAsks[type] ?? (hasNewPart || isConditional ? 3 : protocolVersion - 1);
 }
 
 /** The HTTP request that an ask is part of. */

@@ -105,6 +105,8 @@ const versionFields = {
   tag: Type.Union([Type.String(), Type.Null()]),
   digest: Type.Union([Type.String(), Type.Null()]),
   pull_policy: PullPolicy,
+  /** Its image is pulled, also where its tag is here (`ContainerSpec.repull`). Absent: as its policy says. */
+  repull: Type.Optional(Count),
   ports: Type.Array(Port),
   env: Type.Record(Type.String(), Type.String()),
   cpu_millis: Count,
@@ -153,6 +155,12 @@ export const DesiredContainer = Type.Object({
   cause: Type.Optional(Type.Object({ request_id: Type.String(), trace: Type.Optional(Type.String()) })),
 });
 export type DesiredContainer = Static<typeof DesiredContainer>;
+
+/** The container as another version of it, which may lack what this one has. */
+export function asVersion(container: DesiredContainer, version: DesiredVersion): DesiredContainer {
+  const others = Object.entries(container).filter(([name]) => !Object.hasOwn(versionFields, name));
+  return { ...(Object.fromEntries(others) as Omit<DesiredContainer, keyof DesiredVersion>), ...version };
+}
 
 /**
  * One part of one partition's answer. `same`: the agent's set is current, and the lists are empty.
@@ -250,6 +258,8 @@ export const Report = Type.Object({
           phase: Type.Enum([...updatePhases]),
           reason: nullable(Reason),
           message: nullable(Type.String({ maxLength: 1024 })),
+          /** With `rolled_back`: the tag names the image that runs, so nothing was replaced. */
+          unmoved: Type.Optional(Type.Literal(true)),
         }),
       ),
       observation: Observation,

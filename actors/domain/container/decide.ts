@@ -43,7 +43,7 @@ import {
   want,
   withNext,
 } from './transitions.ts';
-import { isSameVersion, isUpdating, patched, versionOf, withPullPolicy } from './updates.ts';
+import { isSameVersion, isUpdating, lookingAgain, patched, versionOf, withPullPolicy } from './updates.ts';
 import { containerJson, containerStatusView, containerView, shownStatus, unobserved } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -313,9 +313,12 @@ export function update(state: PartitionView, ask: Of<'container.update'>, contex
   const { record } = found;
   if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   const after = patched(record.spec, ask.patch);
-  return after.ok
-    ? change(state.tenant(ask.tenant), record, { ...versionOf(record), spec: after.spec }, 'update_requested', context)
-    : invalid(after.faults);
+  if (!after.ok) return invalid(after.faults);
+  const given = { ...versionOf(record), spec: after.spec };
+  const wanted = ask.pull === undefined ? { version: given } : lookingAgain(record, given);
+  return 'faults' in wanted
+    ? invalid(wanted.faults)
+    : change(state.tenant(ask.tenant), record, wanted.version, 'update_requested', context);
 }
 
 /** The operator's fields change what runs, as an update does. */

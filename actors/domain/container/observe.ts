@@ -70,6 +70,7 @@ const observationOf = (given: Observation): Observation => ({
   })),
   ...(given.refused_login === undefined ? {} : { refused_login: given.refused_login }),
   ...(given.volumes === undefined || given.volumes.length === 0 ? {} : { volumes: given.volumes.map(withoutControls) }),
+  ...(given.image === undefined ? {} : { image: { digest: given.image.digest, resolved_at: given.image.resolved_at } }),
 });
 
 /** A restart counts as news, so that every crash is an event. */
@@ -123,7 +124,7 @@ export function observe(
   const elsewhere = movedFromFault(state, record, observed, context);
   if (elsewhere !== undefined) return elsewhere;
   const updated = isToldOfUpdate(record, item) ? handleUpdate(record, item, context) : record;
-  const isBack = isUpdating(record) && updated.update?.phase === 'rolled_back';
+  const isBack = updated.generation !== record.generation;
   const heard = isBack ? backFrom(record, updated) : updated;
   const isOld = heard === record && isRepeated(record, observed, order, known);
   if (isOld) return { ...noChanges, heard: { id: record.id, order } };

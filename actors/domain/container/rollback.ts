@@ -2,7 +2,7 @@
 import { fill, line } from '../../../lib/fill.ts';
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import { authorSeenBy } from '../../../schemas/api/audit/line.ts';
-import type { ContainerRecord, ContainerVersion, VersionContent } from '../../../schemas/api/container.ts';
+import type { ContainerRecord, ContainerVersion, PastVersion, VersionContent } from '../../../schemas/api/container.ts';
 import { usualPullPolicy, withKept, type ContainerSpec } from '../../../schemas/api/fields/container.ts';
 import type { SecretUses } from '../../../schemas/api/secret.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -11,11 +11,38 @@ import type { PartitionView } from '../state.ts';
 import { answer, invalid, isSuccess, type Turn, type TurnContext } from '../turn.ts';
 import { find } from './decide.ts';
 import { put, specOf } from './spec.ts';
-import { outcomeOf, versionsOf, withVersion } from './versions.ts';
+import { digestIn, outcomeOf, versionsOf, withVersion } from './versions.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-function specWith({ spec }: ContainerRecord, { policy: _, secrets: __, ...fields }: VersionContent): ContainerSpec {
+type Kept = readonly [PastVersion, VersionContent];
+
+/** Newest first, each with the digest that is known of it. */
+const keptOf = (record: ContainerRecord): Kept[] =>
+  [...versionsOf(record)].map(([version, content], at) => [
+    at === 0 ? { ...version, ...digestIn(record, version) } : version,
+    content,
+  ]);
+
+const imageOf = ({ registry, repository, tag }: VersionContent): string => JSON.stringify([registry, repository, tag]);
+
+/**
+ * The digest that brings a version's image back; null: its tag does. A tag that has moved since
+ * names another image now, also on the host.
+ */
+function pinned([{ digest }, content]: Kept, later: readonly Kept[]): string | null {
+  if (content.digest !== null || digest === undefined) return content.digest;
+  const hasMoved = later.some(
+    ([version, other]) =>
+      imageOf(other) === imageOf(content) && version.digest !== undefined && version.digest !== digest,
+  );
+  return hasMoved ? digest : null;
+}
+
+function specWith(
+  { spec }: ContainerRecord,
+  { policy: _, secrets: __, repull: ___, ...fields }: VersionContent,
+): ContainerSpec {
   const next = { ...spec, ...fields };
   return withKept({ ...next, pull_policy: usualPullPolicy(next) }, next);
 }
@@ -30,8 +57,9 @@ const usesOf = ({ secrets: { env, files } }: VersionContent): SecretUses => ({
 
 /** Its host, desired state, labels and project are those of now. */
 function* shown(record: ContainerRecord): Generator<ContainerVersion, void, void> {
-  for (const [version, content] of versionsOf(record)) {
+  for (const [version, content] of keptOf(record)) {
     const { policy } = content;
+    const { digest } = version;
     yield {
       version: version.version,
       generation: version.generation,
@@ -39,6 +67,7 @@ function* shown(record: ContainerRecord): Generator<ContainerVersion, void, void
       by: version.by === null ? null : authorSeenBy(record.tenant, version.by),
       request_id: version.requestId,
       ...outcomeOf(record, version),
+      ...(digest === undefined ? {} : { digest }),
       spec: specOf({ ...record, spec: specWith(record, content), policy, secrets: usesOf(content) }),
     };
   }
@@ -57,13 +86,14 @@ export function rollback(state: PartitionView, ask: Of<'container.rollback'>, co
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  const kept = [...versionsOf(record)];
+  const kept = keptOf(record);
   const wanted = kept.find(([{ version }]) => version === ask.version);
   if (wanted === undefined)
     return invalid({ version: [`is not kept: give one of ${kept.map(([{ version }]) => version).join(', ')}`] });
   const [, content] = wanted;
   const { policy, secrets } = content;
-  const declaration = { spec: specWith(record, content), policy, secrets };
+  const digest = pinned(wanted, kept.slice(0, kept.indexOf(wanted)));
+  const declaration = { spec: specWith(record, { ...content, digest }), policy, secrets };
   return put(state, { ...ask, type: 'spec.put', declaration }, context);
 }
 

@@ -52,7 +52,7 @@ import { moveTo, refusalToMove } from './moves.ts';
 import { declaredHostOf } from './moving.ts';
 import { policyUnder } from './policy.ts';
 import { changed, eventOf, want, withNext } from './transitions.ts';
-import { isSameVersion, versionOf } from './updates.ts';
+import { isSameVersion, lookingAgain, versionOf } from './updates.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -161,7 +161,9 @@ function movedTo(tenant: TenantView, { before, turn, host: key }: Move, context:
 }
 
 function putParts(tenant: TenantView, record: ContainerRecord, ask: Of<'spec.put'>, context: TurnContext): Turn {
-  const wanted = declared(tenant, record, ask.declaration);
+  const given = declared(tenant, record, ask.declaration);
+  if ('faults' in given) return invalid(given.faults);
+  const wanted = ask.pull === undefined ? given : lookingAgain(record, given.version);
   if ('faults' in wanted) return invalid(wanted.faults);
   const { version } = wanted;
   const { desired = record.desired } = ask.declaration;

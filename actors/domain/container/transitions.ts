@@ -216,9 +216,10 @@ const isTriedAgain = ({ desired, observed }: ContainerRecord): boolean =>
 
 /** A new version of the container, under a new generation. */
 export function updated(record: ContainerRecord, version: Version, context: TurnContext): ContainerRecord {
+  const next = updateTo(record, version, context);
   return withNext(withUnreadyCopy(record), context, {
-    ...version,
-    update: updateTo(record, version, context),
+    ...next.version,
+    update: next.update,
     // What was too large for a host may fit now.
     rejections: [],
     observed: isTriedAgain(record) ? again(record.observed, 'pending') : record.observed,

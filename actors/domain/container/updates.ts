@@ -90,9 +90,30 @@ const differing = (one: ContainerSpec, other: ContainerSpec) =>
 /** Whether the engine's container would be the same. */
 export const isSameVersion = (one: Version, other: Version): boolean =>
   differing(one.spec, other.spec).length === 0 &&
+  one.spec.repull === other.spec.repull &&
   isSameForEngine(one.policy, other.policy) &&
   haveSameSecrets(one, other) &&
   JSON.stringify([one.secretRefs, one.configFiles]) === JSON.stringify([other.secretRefs, other.configFiles]);
+
+/** The version with another look at what its tag names, or what is wrong with that. */
+export function lookingAgain(
+  { generation }: ContainerRecord,
+  version: Version,
+): { readonly faults: FieldErrors } | { readonly version: Version } {
+  const { spec } = version;
+  if (spec.digest !== null) return { faults: { pull: ['has no tag to look at: the digest decides what runs'] } };
+  return { version: { ...version, spec: { ...spec, repull: generation + 1 } } };
+}
+
+/**
+ * Of a version that changes something else: the look that was asked for before is over, unless what
+ * it is for has yet to run.
+ */
+function withoutLook({ spec: before, update }: ContainerRecord, version: Version): Version {
+  const { repull, ...spec } = version.spec;
+  const isDue = update?.previous !== undefined || update?.unproven !== undefined;
+  return repull === undefined || repull !== before.repull || isDue ? version : { ...version, spec };
+}
 
 const haveSameSecrets = (one: Version, other: Version): boolean =>
   textOfUses(one.secrets) === textOfUses(other.secrets);
@@ -115,22 +136,28 @@ function changesOf(before: Version, after: Version): Pick<Update, 'from' | 'to'>
  * replaces at once what does not run; an update in the place of another still falls back on what
  * ran before both.
  */
-export function updateTo(record: ContainerRecord, version: Version, { nowMs: atMs }: TurnContext): Update {
+export function updateTo(
+  record: ContainerRecord,
+  given: Version,
+  { nowMs: atMs }: TurnContext,
+): { readonly version: Version; readonly update: Update } {
+  const version = withoutLook(record, given);
   const runs = record.desired === 'running' && record.placement.phase === 'placed' && isUp(record.observed);
   const fallback = fallbackOf(record) ?? (runs ? versionOf(record) : undefined);
   const before = fallback ?? versionOf(record);
   const isBack = fallback !== undefined && isSameVersion(fallback, version);
   const isUnderWay = fallback !== undefined && !isBack;
   const since = record.generation + 1;
-  return {
+  const update = {
     since,
-    phase: isUnderWay ? 'preparing' : 'done',
+    phase: isUnderWay ? ('preparing' as const) : ('done' as const),
     ...changesOf(before, version),
     reason: null,
     message: null,
     atMs,
     ...(isUnderWay ? { previous: fallback } : { unproven: record.desired === 'running' ? since : since + 1 }),
   };
+  return { version, update };
 }
 
 /** Up, though it may not be healthy yet. */
@@ -204,19 +231,27 @@ export const withPullPolicy = (
     ? {}
     : { update: { ...update, previous: { ...update.previous, spec: { ...update.previous.spec, pull_policy } } } };
 
+interface Back {
+  readonly reason: Reason | null;
+  readonly message: string | null;
+  /** The tag that it looked at names the image that runs: nothing has failed. */
+  readonly unmoved?: true;
+}
+
 /** The declaration as it was before the update, under a new generation. */
 export function rolledBack(
   record: ContainerRecord,
-  { reason, message }: { readonly reason: Reason | null; readonly message: string | null },
+  { reason, message, unmoved }: Back,
   { nowMs }: TurnContext,
 ): ContainerRecord {
   const { update } = record;
   if (update?.previous === undefined) return record;
   const { previous, ...rest } = update;
+  const end = unmoved === true ? ({ phase: 'done', unmoved } as const) : ({ phase: 'rolled_back' } as const);
   return {
     ...record,
     ...previous,
-    update: { ...rest, phase: 'rolled_back', reason, message, atMs: nowMs, lastGeneration: record.generation },
+    update: { ...rest, ...end, reason, message, atMs: nowMs, lastGeneration: record.generation },
     generation: record.generation + 1,
     updatedAtMs: nowMs,
   };

@@ -25,23 +25,30 @@ const contentOf = (record: ContainerRecord): VersionContent => ({
   ...(Object.fromEntries(versioned.map((name) => [name, storedValue(record.spec, name)])) as VersionContent),
   policy: policyOf(record),
   secrets: usesShown(record.secrets ?? noSecrets),
+  repull: record.spec.repull ?? null,
 });
 
-const names = [...versioned, 'policy', 'secrets'] as const;
+const names = [...versioned, 'policy', 'secrets', 'repull'] as const;
 
 function textOf(content: VersionContent, name: (typeof names)[number]): string {
   switch (name) {
     case 'policy':
       return textOfPolicy(content.policy);
     case 'secrets':
-      return JSON.stringify(content.secrets);
+    case 'repull':
+      return JSON.stringify(content[name]);
     default:
       return canonicalText(name, content[name]);
   }
 }
 
 const baseOf = (content: VersionContent): string =>
-  hashesOf(JSON.stringify(names.map((name) => textOf(content, name))))
+  // Without a look, as before there were any.
+  hashesOf(
+    JSON.stringify(
+      names.flatMap((name) => (name === 'repull' && content.repull === null ? [] : textOf(content, name))),
+    ),
+  )
     .map(hexWord)
     .join('');
 
@@ -108,10 +115,22 @@ const rebased = (before: ContainerRecord, newest: PastVersion, after: ContainerR
 /** The record after its host has brought back what ran before: that is no version of its own. */
 export function backFrom(before: ContainerRecord, after: ContainerRecord): ContainerRecord {
   const [newest, ...older] = listOf(before);
-  const { reason = null } = after.update ?? {};
-  const settled = { ...rebased(before, newest, after), outcome: 'rolled_back', reason } as const;
+  const { reason = null, unmoved } = after.update ?? {};
+  const outcome = unmoved === true ? ('done' as const) : ('rolled_back' as const);
+  const settled = { ...rebased(before, newest, after), outcome, reason };
   return stored(after, [settled, ...older]);
 }
+
+/** Of the newest version. While an update is under way, its host may still speak of what ran before. */
+export const digestIn = (
+  { observed, observedOrder, update }: ContainerRecord,
+  { generation, digest, outcome }: PastVersion,
+): Pick<PastVersion, 'digest'> => {
+  if (digest !== undefined) return { digest };
+  const isOfVersion =
+    outcome !== 'rolled_back' && update?.previous === undefined && observedOrder.generation >= generation;
+  return isOfVersion && observed.image !== undefined ? { digest: observed.image.digest } : {};
+};
 
 /** Undefined: it declares what it declared before. */
 export function withVersion(
@@ -122,7 +141,12 @@ export function withVersion(
   if (Object.keys(differing(contentOf(before), contentOf(after))).length === 0) return undefined;
   const [newest, ...older] = listOf(before);
   const { outcome, reason } = outcomeOf(before, newest);
-  const past = { ...rebased(before, newest, after), outcome: outcome ?? ('superseded' as const), reason };
+  const past = {
+    ...rebased(before, newest, after),
+    outcome: outcome ?? ('superseded' as const),
+    reason,
+    ...digestIn(before, newest),
+  };
   const next = { version: newest.version + 1, generation: after.generation, ...head, differs: {} };
   return stored(after, [next, past, ...older]);
 }

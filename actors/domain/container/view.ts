@@ -107,6 +107,7 @@ export function containerStatusView(
     restart_policy: policyOf(record).restart,
     ...metadataOf(record.spec),
     ...(observed.volumes === undefined ? {} : { volumes: observed.volumes }),
+    ...(observed.image === undefined ? {} : { image: observed.image }),
     ...(left === undefined
       ? {}
       : { left: { host_key: left.host, volumes: [...left.volumes], left_at: timestamp(left.atMs) } }),
@@ -121,7 +122,7 @@ export function containerStatusView(
 }
 
 function updateView(record: ContainerRecord, update: Update, pull: PullProgress | undefined): UpdateView {
-  const { since, from, to, atMs, lastGeneration = since } = update;
+  const { since, from, to, atMs, lastGeneration = since, unmoved } = update;
   const { phase, reason, message } = updateShown(record, update);
   return {
     phase,
@@ -132,6 +133,7 @@ function updateView(record: ContainerRecord, update: Update, pull: PullProgress 
     reason,
     message,
     at: timestamp(atMs),
+    ...(unmoved === undefined ? {} : { unmoved }),
     ...(phase === 'preparing' && pull !== undefined ? { pull } : {}),
   };
 }

@@ -84,8 +84,8 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
     // Only its size counts.
     const history = { name: 'image history', method: 'GET', path: `/images/${id}/history` } as const;
     await ask({ ...history, ...bounds, keep: shapes.history }, [200, 404]);
-    const { Id, Config } = parse(name, decode.imageDetails, reply);
-    return { Id, Config: Config ?? null };
+    const { Id, RepoDigests, Config } = parse(name, decode.imageDetails, reply);
+    return { Id, RepoDigests: RepoDigests ?? null, Config: Config ?? null };
   },
 
   pull: async (reference, signal, { onLine, login } = {}) => {

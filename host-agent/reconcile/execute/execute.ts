@@ -2,6 +2,7 @@
  * Carries out one step on the engine and returns the outcome. It decides nothing; `plan.ts` does.
  */
 import type { Log } from '../../../lib/log.ts';
+import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { Reason } from '../../../schemas/api/container.ts';
 import { defaultPolicy } from '../../../schemas/api/policy.ts';
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
@@ -39,6 +40,7 @@ import { withoutSecrets } from '../../secrets/redact.ts';
 import type { Missing, Values } from '../../secrets/values.ts';
 import { resolveSecrets } from '../../spec/secrets.ts';
 import { createBody, limitsOf, specHash } from '../../spec/create-body.ts';
+import { digestFor } from '../../spec/reference.ts';
 import { differ, limitsFrom } from '../../docker/observed.ts';
 import { createStops } from './stops.ts';
 import { containerName, isOwnedBy, type Owner } from '../../docker/ownership.ts';
@@ -75,6 +77,7 @@ export interface ExecutorParts {
   readonly stopGraceMs: number;
   /** CPU of the engine's host. */
   readonly cpuMillis: () => number;
+  readonly nowMs: () => number;
   readonly log: Log;
 }
 
@@ -83,6 +86,8 @@ interface ImageUse {
   readonly labels: string[];
   readonly volumes: string[];
   readonly check: ImageCheck | null | undefined;
+  /** `repository@digest` */
+  readonly digests: readonly string[];
 }
 
 const failed = (reason: Reason, message: string): Outcome => ({
@@ -160,7 +165,9 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const sandbox = (await sandboxes?.claim(container)) ?? null;
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
+    const digest = digestFor(reference, image.digests);
     const createInput = {
+      ...(digest === undefined ? {} : { resolved: { digest, resolved_at: timestamp(parts.nowMs()) } }),
       ...{ owner, container, reference, imageId, imageLabels: image.labels, imageCheck: image.check, sandbox },
       secrets: { ...ofTenant.env, ...secrets.env },
       mounts: [...files.mounts, ...declared.mounts, ...volumes],
@@ -215,7 +222,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
       const refused = imageFault(details);
       if (refused !== undefined) return { refused };
       const check = details.Config?.Healthcheck;
-      return { labels: labelNames(details), volumes: volumePaths(details), check };
+      const digests = details.RepoDigests ?? [];
+      return { labels: labelNames(details), volumes: volumePaths(details), check, digests };
     } catch (error) {
       if (isOversized(error)) return { refused: imageTooLarge };
       throw error;

@@ -27,6 +27,8 @@ export interface UpdateState {
   readonly phase: UpdatePhase;
   /** Why it was rolled back. */
   readonly why: Why | null;
+  /** With `rolled_back`: its tag names the image that runs, so there is nothing to replace. */
+  readonly unmoved?: true;
 }
 
 export interface Ending {

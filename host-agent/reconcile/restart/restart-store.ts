@@ -55,7 +55,14 @@ const RestartStateStored = Type.Object({
   // The release before this one writes neither.
   stopped: Type.Optional(Type.Array(Type.String())),
   hasBegun: Type.Optional(Type.Boolean()),
-  update: nullable(Type.Object({ since: Count, phase: Type.Enum([...updatePhases]), why: WhyStored })),
+  update: nullable(
+    Type.Object({
+      since: Count,
+      phase: Type.Enum([...updatePhases]),
+      why: WhyStored,
+      unmoved: Type.Optional(Type.Literal(true)),
+    }),
+  ),
 });
 type Stored = Static<typeof RestartStateStored>;
 const OrphansStored = Type.Object({ approved: Type.Array(ContainerId), word: nullable(Count) });

@@ -270,7 +270,13 @@ type PatchOf<F extends FieldName> = Fields[F] extends { readonly patch: TUnsafe<
 /** A valid create body with defaults filled in, as the gateway sends it to the tenant's actor. */
 export type ContainerSpec = {
   readonly [F in Exclude<FieldName, MetadataName | NotedName | PartName>]: ValueOf<F>;
-} & Partial<Metadata & Noted & Parts>;
+} & Partial<Metadata & Noted & Parts> & {
+    /**
+     * The generation that looked again at what its tag names (`?pull=always`); absent: none has. It
+     * makes another version, though all that is declared stays as it is.
+     */
+    readonly repull?: number;
+  };
 export type Metadata = { readonly [F in MetadataName]: ValueOf<F> };
 export type Noted = { readonly [F in NotedName]: ValueOf<F> };
 export type Parts = { readonly [F in PartName]: ValueOf<F> };
@@ -366,6 +372,7 @@ export function withKept(spec: ContainerSpec, given: Partial<Metadata & Noted & 
   const declared = Object.fromEntries(shown.map((name) => [name, spec[name]])) as Pick<ContainerSpec, ShownName>;
   return {
     ...declared,
+    ...(spec.repull === undefined ? {} : { repull: spec.repull }),
     ...toStore<(typeof kept)[number], Partial<Metadata & Noted & Parts>>(kept, { ...spec, ...given }),
   };
 }

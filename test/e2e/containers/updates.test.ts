@@ -1,6 +1,8 @@
 /** Updates in place over HTTP, on real servers and programs (ADR 35). */
+import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import type { Container } from '../../../schemas/api/container.ts';
+import { pushTestImage } from '../../../dev/servers/registry.ts';
+import type { Container, ContainerVersion } from '../../../schemas/api/container.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 import type { QuotaAmounts } from '../../../schemas/api/tenant.ts';
 import type { Client } from '../support/client.ts';
@@ -93,6 +95,47 @@ t.test('updates', async (t) => {
     const third = await patch(acme, web, { env: { A: '3' } }, { 'if-match': first.headers.get('etag') ?? 'none' });
     t.equal(third.status, 200);
     t.equal((await ended(acme, web)).update?.phase, 'done');
+  });
+
+  await t.test('another look at a tag that has been pushed again, and at one that has not', async (t) => {
+    const tag = `moving-${randomUUID()}`;
+    const push = (version: string) => {
+      const cmd = ['sh', '-c', `VERSION=${version}; ${serving}`];
+      return pushTestImage(rig.image.registry, { repository: two.repository, tag, cmd });
+    };
+    await push('first');
+    await patch(acme, web, { tag });
+    const first = await ended(acme, web);
+    t.match(first.image, { digest: /^sha256:/, resolved_at: String });
+    await saying(address, 'first');
+    const pull = () => acme.call('PATCH', `${compute}/${web.id}?pull=always`, {});
+    const runs = async () => (await rig.engine.containers(web.id)).map(({ Id }) => Id);
+    const [copy] = await runs();
+
+    t.equal((await pull()).status, 200);
+    const same = await ended(acme, web);
+    t.match(same, {
+      image: first.image,
+      update: { phase: 'done', unmoved: true, message: /names the image that runs/ },
+    });
+    t.match(await runs(), [copy], 'what ran runs on');
+
+    await push('second');
+    await patch(acme, web, {});
+    await saying(address, 'first');
+    t.equal((await pull()).status, 200);
+    const moved = await ended(acme, web);
+    t.notOk(moved.update?.unmoved);
+    t.not(moved.image?.digest, first.image?.digest);
+    await saying(address, 'second');
+
+    const { body } = await acme.call<{ data: ContainerVersion[] }>('GET', `${compute}/${web.id}/versions`);
+    const version = body.data.find(({ digest }) => digest === first.image?.digest)?.version;
+    await acme.call('POST', `${compute}/${web.id}/rollback`, { version });
+    t.match(await ended(acme, web), { image: { digest: first.image?.digest } });
+    await saying(address, 'first');
+    await patch(acme, web, { tag: two.tag, digest: null });
+    await ended(acme, web);
   });
 
   for (const [name, changes, reason] of [

@@ -246,15 +246,19 @@ t.test('a set of its owners is kept on disk, and the change is told before what 
   t.end();
 });
 
-t.test('the version before an update has its own secrets, or none', (t) => {
+t.test('the version before an update has its own secrets and parts, or none', (t) => {
   const secrets = { env: { A: { name: 'a', version: 2 } }, files: {} };
+  const parts = { process: { user: '1000' }, repull: 4 };
   const { tenant: _, id: __, generation, placement, desired, name, ...version } = one('a');
-  const updated = one('a', { secrets, update: { since: 4, previous: version } });
+  const updated = one('a', { secrets, ...parts, update: { since: 4, previous: version } });
   const { workload } = start(answered([updated]));
   const wanted = workload.wanted('a' as ContainerId);
   if (!('container' in wanted)) throw new Error('not wanted');
   t.same(wanted.container.secrets, secrets);
+  t.match(wanted.container, parts);
   t.equal(wanted.update?.previous.container.secrets, undefined);
+  t.equal(wanted.update?.previous.container.process, undefined);
+  t.equal(wanted.update?.previous.container.repull, undefined);
   t.not(wanted.update?.previous.spec, wanted.spec);
   t.same([generation, placement, desired, name], [3, 1, 'running', 'web']);
   t.end();

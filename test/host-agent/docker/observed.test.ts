@@ -53,6 +53,11 @@ t.test('a container of ours is read from its labels', (t) => {
       ],
     },
   });
+  const image = { digest: `sha256:${'a'.repeat(64)}`, resolved_at: '2026-01-02T03:04:05.000Z' };
+  const marks = { [labels.digest]: image.digest, [labels.resolvedAt]: image.resolved_at };
+  t.same(foundFrom(inspection({}, marks))?.image, image);
+  t.notOk(foundFrom(inspection({}, { ...marks, [labels.digest]: 'one' }))?.image, 'whatever somebody wrote there');
+  t.notOk(foundFrom(inspection({}, { ...marks, [labels.resolvedAt]: 'then' }))?.image);
   t.equal(foundFrom(inspection({}, { [labels.tenant]: '' })), undefined, 'no agent made it');
   t.equal(foundFrom(inspection({}, { [labels.container]: 'web' })), undefined, 'no agent made it');
   t.end();

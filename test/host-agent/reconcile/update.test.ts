@@ -2,6 +2,7 @@
 import t from 'tap';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Declared, Updating } from '../../../host-agent/desired/wanted.ts';
+import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import { defaultPolicy, type Policy } from '../../../schemas/api/policy.ts';
 import type { EngineState, Found } from '../../../host-agent/docker/observed.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
@@ -82,7 +83,7 @@ t.test('an update begins, and is forgotten when its owner knows the end', (t) =>
 t.test('preparing', (t) => {
   const phaseAfter = (copies: readonly Found[], preparation: Partial<RestartState> = {}) => {
     const restart = at('preparing', { failures: 7, restarts: 7, countedRun: 'x', disk: null });
-    const progress = { roles: rolesIn(restart, ...copies), preparation: { ...blank, ...preparation } };
+    const progress = { roles: rolesIn(restart, ...copies), next, preparation: { ...blank, ...preparation } };
     return advance(restart, { ...progress, nowMs, verifyMs: 60_000 });
   };
   t.equal(phaseAfter([oldCopy(up)]).update?.phase, 'preparing');
@@ -103,6 +104,29 @@ t.test('preparing', (t) => {
   t.equal(phaseAfter([oldCopy(up)], { failures: 4, why }).update?.phase, 'preparing');
   t.match(phaseAfter([oldCopy(up)], { failures: 5, why }).update, { phase: 'rolled_back', why });
   t.match(preparationOf(updating), { want: 'prepared', container: { tag: '2' } });
+  t.end();
+});
+
+t.test('another look at a tag', (t) => {
+  const again = (changes: Partial<DesiredContainer> = {}) => container({ repull: 4, generation: 4, ...changes });
+  const after = (version: DesiredContainer, pulled: RestartState['image'], copy = oldCopy(up)) => {
+    const previous = { container: container({ generation: 4 }), spec: specHash(old) };
+    const declared = { ...updating, container: version, spec: specHash(version), update: { since: 4, previous } };
+    const restart = at('preparing');
+    const roles = rolesOf(declared, [copy], restart.update);
+    const progress = { roles, next: version, preparation: { ...blank, image: pulled }, nowMs, verifyMs: 60_000 };
+    return advance(restart, progress).update;
+  };
+  const same = { reference: image.reference, id: oldCopy(up).imageId };
+  t.match(after(again(), same), { phase: 'rolled_back', why: null, unmoved: true }, 'the tag names what runs');
+  t.match(after(again(), null), { phase: 'preparing' }, 'it is not pulled yet');
+  t.match(after(again(), { ...same, id: 'sha256:two' }), { phase: 'preparing' }, 'it has moved');
+  t.match(after(again({ env: { A: '1' } }), same), { phase: 'preparing' }, 'something else changes, too');
+  t.match(after(again({ policy: { ...defaultPolicy, restart: 'never' } }), same), { phase: 'preparing' });
+  t.match(after(again(), same, oldCopy(down())), { phase: 'preparing' }, 'it starts again first');
+  const paired = { ...updating, container: again(), spec: specHash(again()) };
+  const restart = at('preparing', { update: { since: 4, phase: 'rolled_back', why: null, unmoved: true } });
+  t.same(planVersions(rolesOf(paired, [oldCopy(up)], restart.update), restart, nowMs), { kind: 'none' });
   t.end();
 });
 
@@ -158,7 +182,8 @@ t.test('a job', (t) => {
   const why = { reason: 'exited', message: 'exited with code 1', exitCode: 1 } as const;
   const after = (restart: Policy['restart'], before: RestartState, ...copies: readonly Found[]) => {
     const roles = rolesOf(job(restart), copies, before.update);
-    return advance(before, { roles, preparation: { ...blank, image }, nowMs, verifyMs: 60_000 }).update?.phase;
+    const progress = { roles, next, preparation: { ...blank, image }, nowMs, verifyMs: 60_000 };
+    return advance(before, progress).update?.phase;
   };
   const ended = { attempt: { phase: 'ended' }, why } as const;
   for (const [restart, phase] of [
@@ -183,7 +208,7 @@ t.test('verifying', (t) => {
   const after = (state: EngineState | undefined, changes: Partial<RestartState> = {}) => {
     const restart = at('verifying', { startedAtMs: nowMs - 90_000, why, ...changes });
     const copies = [oldCopy(down({ exitCode: 0 })), ...(state === undefined ? [] : [newCopy(state)])];
-    const progress = { roles: rolesIn(restart, ...copies), preparation: blank, nowMs, verifyMs: 60_000 };
+    const progress = { roles: rolesIn(restart, ...copies), next, preparation: blank, nowMs, verifyMs: 60_000 };
     return advance(restart, progress);
   };
   const short = { ...up, startedAtMs: nowMs - 59_999 };

@@ -89,6 +89,11 @@ t.test('the body of a create carries the declared container', (t) => {
   t.same(body.Healthcheck, { Test: ['NONE'] }, 'neither the policy nor the image has one');
   const { Labels } = body as { Labels: Record<string, string> };
   t.notMatch(JSON.stringify(Labels), 'hunter2');
+  const resolved = { digest: `sha256:${'a'.repeat(64)}`, resolved_at: '2026-01-02T03:04:05.000Z' };
+  t.match(createBody({ ...making, resolved, container: desired, secrets: {} }).Labels, {
+    'longshore.digest': resolved.digest,
+    'longshore.resolved-at': resolved.resolved_at,
+  });
   t.match(createBody({ ...making, container: container({ cpu_millis: 1 }), secrets: {} }), {
     HostConfig: { NanoCpus: 10_000_000 },
   });

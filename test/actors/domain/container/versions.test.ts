@@ -42,14 +42,25 @@ function world(more: Partial<ContainerRecord> = {}) {
   return {
     record,
     patch: (patch: object) => write('container.update', { patch }),
+    pull: (patch: object = {}) => write('container.update', { patch, pull: 'always' }),
+    /** Its host says which image it has. */
+    runs: (digest: string) => {
+      const seen = observation('running', { image: { digest, resolved_at: '2026-01-01T00:00:00.000Z' } });
+      apply(state, observe(state, h1, 1, itemOf(record(), { observation: seen, seq: ++seq }), context));
+    },
     policy: (policy: object) => write('policy.put', { policy: { ...defaultPolicy, ...policy } }),
     stop: () => write('container.stop', {}),
     rollback: (version: number) => write('container.rollback', { version }),
     /** As an owner of the last release changes it: it keeps what it does not know. */
     put: (change: Partial<ContainerRecord>) =>
       apply(state, { records: [{ ...record(), ...change }], deletes: [], events: [], effects: [] }),
-    tell: (phase: NonNullable<ReportItem['update']>['phase'], reason: 'crash_loop' | null = null) => {
-      const update = { since: record().update?.since ?? 0, phase, reason, message: null };
+    tell: (
+      phase: NonNullable<ReportItem['update']>['phase'],
+      reason: 'crash_loop' | null = null,
+      isUnmoved = false,
+    ) => {
+      const unmoved = isUnmoved ? { unmoved: true as const } : {};
+      const update = { since: record().update?.since ?? 0, phase, reason, message: null, ...unmoved };
       const item = itemOf(record(), { observation: observation('running'), seq: ++seq, update });
       apply(state, observe(state, h1, 1, item, context));
     },
@@ -186,5 +197,55 @@ t.test('a tenant does not see the address of an operator', (t) => {
   const by = { ...author, tenant: 'operators' as TenantId };
   web.put({ versions: { ...versions!, list: [{ ...newest!, by }, ...older] } });
   t.equal(web.versions()[0]?.by?.address, null);
+  t.end();
+});
+
+t.test('another look at a tag', (t) => {
+  const [one, two] = [`sha256:${'1'.repeat(64)}`, `sha256:${'2'.repeat(64)}`];
+  const web = world();
+  t.same(web.pull({ digest: one }).body.details, { pull: ['has no tag to look at: the digest decides what runs'] });
+  web.runs(one);
+  const before = web.record().generation;
+
+  t.equal(web.pull().code, 'ok');
+  t.match(web.record(), { generation: before + 1, spec: { repull: before + 1 }, update: { phase: 'preparing' } });
+  web.tell('rolled_back', null, true);
+  t.match(web.record(), { generation: before + 2, update: { phase: 'done', unmoved: true, reason: null } });
+  t.notOk(web.record().spec.repull, 'what runs is declared as before');
+  t.notOk(web.record().update?.previous);
+  t.same(web.tags(), [
+    [2, '1', 'done'],
+    [1, '1', 'done'],
+  ]);
+
+  web.runs(one);
+  web.pull();
+  web.patch({ env: { A: '1' } });
+  t.ok(web.record().spec.repull, 'a change that comes before its end looks, too');
+  web.pull();
+  web.tell('done');
+  web.runs(two);
+  t.same(
+    web.versions().map(({ version, digest }) => [version, digest]),
+    [
+      [5, two],
+      [4, undefined],
+      [3, undefined],
+      [2, one],
+      [1, one],
+    ],
+  );
+  web.patch({ env: { A: '2' } });
+  t.notOk(web.record().spec.repull, 'the look is over');
+  web.tell('done');
+
+  web.rollback(1);
+  t.match(web.record().spec, { tag: '1', digest: one }, 'the tag names another image now');
+  web.tell('done');
+  web.runs(one);
+  web.patch({ tag: '2', digest: null });
+  web.tell('done');
+  web.rollback(6);
+  t.match(web.record().spec, { tag: '1', digest: null, env: { A: '2' } }, 'the image of version 6 is not known');
   t.end();
 });

@@ -77,6 +77,7 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
     diskBytes: 10 * GiB,
     stopGraceMs: 1000,
     cpuMillis: () => 4000,
+    nowMs: () => 0,
     log: quietLog,
     ...parts,
   });
