@@ -59,52 +59,45 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   ...{ uncordon: ['host uncordon'], join: ['host join-token'], check: ['doctor'] },
 };
 
-/** Advice for words that no single command stands for. */
-const advice: Readonly<Record<string, string>> = {
-  keys: 'API tokens: "longshore token". NATS identities of a cluster: "longshore nats-keys".',
-  drain: 'Operators move the containers of a host with "longshore host drain".',
-  rename: 'A container keeps its name. Run another one under the new name.',
-  rollout: '"longshore update" changes a container, "longshore restart" and "longshore rollback" are commands, too.',
-  open: 'Longshore gives a container no URL. "longshore port" shows the addresses of its ports.',
-  url: 'Longshore gives a container no URL. "longshore port" shows the addresses of its ports.',
-  dashboard: 'Longshore has no page of containers. "longshore ps" and "longshore describe" show them.',
-  ui: 'Longshore has no page of containers. "longshore ps" and "longshore describe" show them.',
-  setup: 'Sign in with "longshore login", and bring up the containers of a file with "longshore apply".',
-  init: 'Sign in with "longshore login", and bring up the containers of a file with "longshore apply".',
-  scale: 'Longshore has no replicas. Run another container.',
-  autoscale: 'Longshore has no replicas. Run another container.',
-  build: 'Longshore builds no images. Build and push with docker, and then run "longshore run".',
-  push: 'Longshore has no registry. Push with docker, and then run "longshore run".',
-  pull: 'Hosts pull images, and keep what a tag named then: give a new push a new tag, and "longshore update --image" it.',
-  images: 'Longshore has no list of images. "longshore ps" shows those that run.',
-  image: 'Longshore has no list of images. "longshore ps" shows those that run.',
-  volume: 'Longshore has no volumes. It keeps what the image declares as VOLUME.',
-  volumes: 'Longshore has no volumes. It keeps what the image declares as VOLUME.',
-  pause: 'Longshore has no pause. "longshore stop" ends the container, and "longshore start" starts it.',
-  cron: 'Longshore has no schedules. Run "longshore run --job" from a scheduler.',
-  schedule: 'Longshore has no schedules. Run "longshore run --job" from a scheduler.',
-  service: 'Longshore has no services. A container has a name, and its ports have addresses: "longshore port".',
-  services: 'Longshore has no services. A container has a name, and its ports have addresses: "longshore port".',
-  expose: 'Longshore has no services. "longshore update --port" publishes a port of a container.',
-  namespace: 'Longshore has no namespaces. A tenant has projects: "longshore ps --project".',
-  namespaces: 'Longshore has no namespaces. A tenant has projects: "longshore ps --project".',
-  '--since': 'Give the number of newest lines with -n, and follow with -f.',
-  '-a': '"longshore ps" lists containers in every status.',
-  '--previous': 'A log has the lines of all runs of its container, oldest first.',
-  '--for': '"longshore wait" takes a status, and without one waits until the container is up or its job has ended.',
-  '--wide': '"longshore ps --output wide" shows more of each container.',
-  '-c': 'The command of a container follows --, such as: longshore run IMAGE -- sh -c date',
-  '--replicas': 'Longshore has no replicas. Run another container.',
-  '--scale': 'Longshore has no replicas. Run another container.',
-  '--network': 'Longshore has no networks of containers.',
-  '--link': 'Longshore has no networks of containers.',
-  '--privileged': 'Longshore has no privileged containers.',
-  '-it': 'Options stand before the container, such as: longshore exec -it web sh',
-  '--mount': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
-  '--volume': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
-  '-v': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
-  '--rm': 'It is an option of "longshore run", for a job.',
-};
+/** Advice for words that no single command stands for; the words of one piece are alike. */
+const advices: readonly (readonly [words: string, text: string])[] = [
+  ['keys', 'API tokens: "longshore token". NATS identities of a cluster: "longshore nats-keys".'],
+  ['drain', 'Operators move the containers of a host with "longshore host drain".'],
+  ['rename', 'A container keeps its name. Run another one under the new name.'],
+  [
+    'rollout',
+    '"longshore update" changes a container, "longshore restart" and "longshore rollback" are commands, too.',
+  ],
+  ['open url', 'Longshore gives a container no URL. "longshore port" shows the addresses of its ports.'],
+  ['dashboard ui', 'Longshore has no page of containers. "longshore ps" and "longshore describe" show them.'],
+  ['setup init', 'Sign in with "longshore login", and bring up the containers of a file with "longshore apply".'],
+  ['scale autoscale --replicas --scale', 'Longshore has no replicas. Run another container.'],
+  ['build', 'Longshore builds no images. Build and push with docker, and then run "longshore run".'],
+  ['push', 'Longshore has no registry. Push with docker, and then run "longshore run".'],
+  ['pull', 'Hosts pull images. "longshore update --pull" brings in a tag that was pushed again.'],
+  ['images image', 'Longshore has no list of images. "longshore ps" shows those that run.'],
+  ['volume volumes', 'Longshore has no volumes. It keeps what the image declares as VOLUME.'],
+  ['pause', 'Longshore has no pause. "longshore stop" ends the container, and "longshore start" starts it.'],
+  ['cron schedule', 'Longshore has no schedules. Run "longshore run --job" from a scheduler.'],
+  [
+    'service services',
+    'Longshore has no services. A container has a name, and its ports have addresses: "longshore port".',
+  ],
+  ['expose', 'Longshore has no services. "longshore update --port" publishes a port of a container.'],
+  ['namespace namespaces', 'Longshore has no namespaces. A tenant has projects: "longshore ps --project".'],
+  ['--since', 'Give the number of newest lines with -n, and follow with -f.'],
+  ['-a', '"longshore ps" lists containers in every status.'],
+  ['--previous', 'A log has the lines of all runs of its container, oldest first.'],
+  ['--for', '"longshore wait" takes a status, and without one waits until the container is up or its job has ended.'],
+  ['--wide', '"longshore ps --output wide" shows more of each container.'],
+  ['-c', 'The command of a container follows --, such as: longshore run IMAGE -- sh -c date'],
+  ['--network --link', 'Longshore has no networks of containers.'],
+  ['--privileged', 'Longshore has no privileged containers.'],
+  ['-it', 'Options stand before the container, such as: longshore exec -it web sh'],
+  ['--mount --volume -v', 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.'],
+  ['--rm', 'It is an option of "longshore run", for a job.'],
+];
+const advice = new Map(advices.flatMap(([words, text]) => words.split(' ').map((word) => [word, text] as const)));
 
 /** Options for the words of other tools, as `commands` above. */
 const options: Readonly<Record<string, readonly string[]>> = {
@@ -129,9 +122,10 @@ export function suggestionFor(word: string, known: readonly string[]): string {
   const here = (Object.hasOwn(words, word) ? words[word] : undefined)?.find((candidate) =>
     known.includes(candidate.split(' ')[0] ?? ''),
   );
-  const found = here ?? (Object.hasOwn(advice, word) ? undefined : nearOf(word, known));
+  const found = here ?? (advice.has(word) ? undefined : nearOf(word, known));
   if (found !== undefined) return `(Did you mean ${found}?)\n`;
-  return Object.hasOwn(advice, word) ? `(${advice[word]})\n` : '';
+  const text = advice.get(word);
+  return text === undefined ? '' : `(${text})\n`;
 }
 
 /** The names that may stand where the word stood: subcommands, or options. */

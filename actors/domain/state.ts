@@ -19,7 +19,7 @@ import {
 } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { RecentChanges } from './recent-changes.ts';
-import { byRemoval, removedFromMs } from './container/endings.ts';
+import { byRemoval, removedFromMs, type EndedJob } from './container/endings.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moving.ts';
 import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
@@ -101,7 +101,7 @@ export interface PartitionView {
   /** Those whose update is done once the run of its version has lasted for long enough. */
   beingProved(): Iterable<ContainerRecord>;
   /** Jobs that have ended and are removed after a time, the first to go first. */
-  endedJobs(): Iterable<ContainerRecord>;
+  endedJobs(): Iterable<EndedJob>;
   /** Oldest first. */
   tombstones(): Iterable<TombstoneRecord>;
   readonly tombstoneCount: number;
@@ -168,7 +168,7 @@ export class PartitionState implements PartitionView {
   /** Oldest first; an older one is up for as long as anybody asks. */
   readonly #upSinceMs = new Map<ContainerId, number>();
   readonly #beingProved = new Map<ContainerId, ContainerRecord>();
-  readonly #endedJobs = new Ordered<ContainerRecord>(byRemoval);
+  readonly #endedJobs = new Ordered<EndedJob>(byRemoval);
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #answers = new Map<string, AnswerRecord>();
   readonly #damaged = new Set<ContainerId>();
@@ -282,7 +282,7 @@ export class PartitionState implements PartitionView {
   beingProved(): Iterable<ContainerRecord> {
     return this.#beingProved.values();
   }
-  endedJobs(): Iterable<ContainerRecord> {
+  endedJobs(): Iterable<EndedJob> {
     return this.#endedJobs.from(() => false);
   }
   answers(): Iterable<AnswerRecord> {
@@ -585,7 +585,8 @@ export class PartitionState implements PartitionView {
     this.#heard.delete(id);
     this.#pulls.delete(id);
     this.#beingProved.delete(id);
-    if (removedFromMs(before) !== undefined) this.#endedJobs.delete(before);
+    const dueMs = removedFromMs(before);
+    if (dueMs !== undefined) this.#endedJobs.delete({ record: before, dueMs });
     if (this.#moving.delete(id)) this.#countMove(before, -1);
     if (before.placement.phase !== 'placed') return;
     const { host } = before.placement;
@@ -622,7 +623,8 @@ export class PartitionState implements PartitionView {
     }
     this.#waitingForHost.add(record);
     if (isBeingProved(record)) this.#beingProved.set(record.id, record);
-    if (removedFromMs(record) !== undefined) this.#endedJobs.add(record);
+    const dueMs = removedFromMs(record);
+    if (dueMs !== undefined) this.#endedJobs.add({ record, dueMs });
     if (record.placement.phase !== 'placed') return;
     const { host } = record.placement;
     let placed = this.#placed.get(host);

@@ -136,8 +136,8 @@ export function* proveUpdates(state: PartitionView, context: TurnContext): Gener
 function* removeEndedJobs(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
   const isDue = (record: ContainerRecord): boolean => (removedFromMs(record) ?? Infinity) <= context.expiryMs;
   const due: ContainerRecord[] = [];
-  for (const record of state.endedJobs()) {
-    if (!isDue(record) || due.length === limits.sweepChanges) break;
+  for (const { record, dueMs } of state.endedJobs()) {
+    if (dueMs > context.expiryMs || due.length === limits.sweepChanges) break;
     due.push(record);
   }
   for (const { tenant, id } of due) {

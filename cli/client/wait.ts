@@ -26,16 +26,16 @@ export type Settled = Schemas['WaitedStatus'];
 type WaitQuery = NonNullable<paths['/api/v2/compute/{id}/wait']['get']['parameters']['query']>;
 
 /**
- * Resolves to the status when the container has it, or to undefined after the time.
+ * Resolves to the status when the container has one of these, or to undefined after the time.
  * @throws ApiError: 404 if there is no such container (to `removed` too, once it is gone), 409 if
- * it is being removed
+ * none of them can come any more
  */
 export const waitFor = (
   api: Api,
   id: string,
-  status: WaitedStatus,
+  status: readonly WaitedStatus[],
   withinMs: number,
-): Promise<StatusView | undefined> => waited(api, id, { status: [status] }, withinMs);
+): Promise<StatusView | undefined> => waited(api, id, { status: [...status] }, withinMs);
 
 /** Part of a declaration to wait for. */
 export interface Declared {

@@ -3,19 +3,16 @@ import { Argument, type Command } from 'commander';
 import { containerStatuses } from '../../schemas/words.ts';
 import { dataOf, writtenOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
-import { waitFor, type WaitedStatus } from '../client/wait.ts';
+import type { WaitedStatus } from '../client/wait.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { generationNumber, timeout, waiting, type WaitOptions } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { each } from './each.ts';
-import { cannotCome, goalOf } from './done.ts';
+import { goalOf } from './done.ts';
 import { findContainer, NotFound, type Container } from './find.ts';
 import { storedPolicy } from './uses.ts';
-import { endText, statusOf, telling, watchDone } from './progress.ts';
-import { untilAtRest, untilGone } from './rest.ts';
-
-/** `wait`: how often it looks whether the status can still come. */
-const cliWaitLookMs = 5000;
+import { telling, watchDone } from './progress.ts';
+import { untilAtRest, untilGone, untilStatus } from './rest.ts';
 
 const statuses = [...containerStatuses, 'removed'] as const;
 
@@ -40,36 +37,14 @@ const statusText = ({ status, exit_code }: { readonly status: string; readonly e
 /** Ends with 0 when the container has the status, and as soon as it can't come any more. */
 async function waitUntil(context: Context, name: string, status: WaitedStatus, seconds: number): Promise<void> {
   const stays = `${name} goes on: "longshore wait ${name} ${status}" waits again`;
-  const view = await telling(context, stays, () => untilStatus(context, name, status, seconds)).catch(
-    (error: unknown) => {
-      const isGone = error instanceof NotFound || (error instanceof ApiError && error.status === 404);
-      if (status === 'removed' && isGone) return null;
-      throw error;
-    },
-  );
+  const until = async () => untilStatus(context, await findContainer(context, name), [status], seconds);
+  const view = await telling(context, stays, until).catch((error: unknown) => {
+    const isGone = error instanceof NotFound || (error instanceof ApiError && error.status === 404);
+    if (status === 'removed' && isGone) return null;
+    throw error;
+  });
   if (view === undefined) throw new Refused(`${name} did not become ${status} within ${seconds} s`);
   context.show(view, view === null ? status : statusText({ ...view, status }));
-}
-
-async function untilStatus(context: Context, name: string, status: WaitedStatus, seconds: number) {
-  const container = await findContainer(context, name);
-  const endMs = performance.now() + seconds * 1000;
-  for (;;) {
-    const view = await statusOf(context, container.id, endMs);
-    if (view.status === status) return view;
-    if (cannotCome(view, status))
-      throw new Refused(`${await endText(context, container, view)}\nIt can't become ${status} by itself.`);
-    const leftMs = endMs - performance.now();
-    if (leftMs <= 0) return undefined;
-    try {
-      const found = await waitFor(context.api, container.id, status, Math.min(leftMs, cliWaitLookMs));
-      if (found !== undefined) return found;
-    } catch (error) {
-      const isRefused = error instanceof ApiError && error.code === 'conflict';
-      // A server may say first that it can't come; the next look says why.
-      if (!isRefused || !cannotCome(await statusOf(context, container.id), status)) throw error;
-    }
-  }
 }
 
 type Detachable<T> = T & { readonly detach?: true };

@@ -5,10 +5,9 @@ import { containerStatuses } from '../../schemas/words.ts';
 import { followFrames, valueOf, type Open } from '../client/follow.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { collect } from '../terminal/arguments.ts';
-import { WrongUsage } from '../terminal/errors.ts';
 import { listing, shortIds, showList, type List } from '../terminal/list.ts';
 import { agoText, imageText } from '../terminal/table.ts';
-import { overviewOf, type Item, type KnownItem } from './find.ts';
+import { overviewOf, type Item, type KnownItem, type OverviewQuery } from './find.ts';
 import { lineOf } from './progress.ts';
 import { portsText, stateText } from './state.ts';
 
@@ -26,11 +25,9 @@ const labelsText = ({ labels = {} }: KnownItem): string =>
 
 async function ps(context: Context, { watch, label, status, project }: PsOptions): Promise<void> {
   const filters = Object.entries({ label, status, project }).filter(([, values]) => values !== undefined);
-  if (watch === true) {
-    if (filters.length > 0) throw new WrongUsage('--watch: give it without a filter, because it shows all containers');
-    return watchAll(context);
-  }
-  const items = await overviewOf(context, { ...Object.fromEntries(filters), include: ['status'] });
+  const only = Object.fromEntries(filters) as OverviewQuery;
+  if (watch === true) return watchAll(context, only);
+  const items = await overviewOf(context, { ...only, include: ['status'] });
   const isWide = context.format === 'wide';
   const short = shortIds(items.map(({ container }) => container.id));
   // Who has no labels needs no column for them.
@@ -59,12 +56,12 @@ async function ps(context: Context, { watch, label, status, project }: PsOptions
   });
 }
 
-/** A line for each container, and one for each change of what a line says, until Ctrl-C. */
-async function watchAll({ api, terminal, isJson }: Context): Promise<void> {
+/** A line for each container that matches, and one for each change of what a line says, until Ctrl-C. */
+async function watchAll({ api, terminal, isJson }: Context, query: OverviewQuery): Promise<void> {
   const told = new Map<string, string>();
   const write = (line: string): void => void terminal.stdout.write(`${line}\n`);
   const open: Open = (header, signal) =>
-    api.GET('/api/v2/containers/watch', { params: { header }, parseAs: 'stream', signal });
+    api.GET('/api/v2/containers/watch', { params: { header, query }, parseAs: 'stream', signal });
   for await (const frame of followFrames(open, terminal.signal)) {
     const { event } = frame;
     if (event !== 'item' && event !== 'removed') continue;
@@ -96,6 +93,6 @@ export function addPs(program: Command, terminal: Terminal): void {
         .argParser(collect),
     )
     .option('--project <name>', 'Project that each is of, or one of several', collect)
-    .option('-w, --watch', 'Show all, and then each change, until Ctrl-C')
+    .option('-w, --watch', 'Show those that match, and then each change, until Ctrl-C')
     .action(action<[PsOptions]>(terminal, ps));
 }

@@ -1,34 +1,64 @@
-/** Waits for the end of a container: until it is at rest, or is gone. */
+/** Waits for a status of a container: one that is given, rest, or that it is gone. */
 import { ApiError, InterruptedError } from '../client/errors.ts';
-import { waitFor, type StatusView } from '../client/wait.ts';
+import { waitFor, type StatusView, type WaitedStatus } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
-import { statusOf, telling } from './progress.ts';
+import { cannotCome } from './done.ts';
+import { endText, statusOf, telling } from './progress.ts';
 
 interface Named {
   readonly id: string;
   readonly name: string;
 }
 
-/** How often it looks whether the container ended in another status. */
-const cliRestLookMs = 5000;
+/** How often it looks whether the status can still come. */
+const cliStatusLookMs = 5000;
+
+/**
+ * Until it has one of these statuses; undefined after the time.
+ * @throws Refused as soon as none of them can come any more; InterruptedError
+ */
+export async function untilStatus(
+  context: Context,
+  container: Named,
+  wanted: readonly WaitedStatus[],
+  seconds: number,
+): Promise<StatusView | undefined> {
+  const { id } = container;
+  const endMs = performance.now() + seconds * 1000;
+  const isLost = (view: StatusView): boolean => wanted.every((status) => cannotCome(view, status));
+  for (;;) {
+    const view = await statusOf(context, id, endMs);
+    if (wanted.some((status) => status === view.status)) return view;
+    if (isLost(view))
+      throw new Refused(
+        `${await endText(context, container, view)}\nIt can't become ${wanted.join(' or ')} by itself.`,
+      );
+    const leftMs = endMs - performance.now();
+    if (leftMs <= 0) return undefined;
+    try {
+      const found = await waitFor(context.api, id, wanted, Math.min(leftMs, cliStatusLookMs));
+      if (found !== undefined) return found;
+    } catch (error) {
+      const isRefused = error instanceof ApiError && error.code === 'conflict';
+      // A server may say first that it can't come; the next look says why.
+      if (!isRefused || !isLost(await statusOf(context, id))) throw error;
+    }
+  }
+}
 
 /**
  * Until it has stopped, or has failed.
  * @throws Refused after the time; InterruptedError
  */
-export async function untilAtRest(context: Context, { id, name }: Named, seconds: number): Promise<StatusView> {
-  const endMs = performance.now() + seconds * 1000;
-  return telling(context, `${name} is being stopped: "longshore wait ${name} stopped"`, async () => {
-    for (;;) {
-      const view = await statusOf(context, id, endMs);
-      if (view.status === 'stopped' || view.status === 'failed') return view;
-      const leftMs = endMs - performance.now();
-      if (leftMs <= 0)
-        throw new Refused(`${name} is still ${view.status} after ${seconds} s: "longshore wait ${name} stopped"`);
-      await waitFor(context.api, id, 'stopped', Math.min(leftMs, cliRestLookMs));
-    }
-  });
+export async function untilAtRest(context: Context, container: Named, seconds: number): Promise<StatusView> {
+  const { name } = container;
+  const view = await telling(context, `${name} is being stopped: "longshore wait ${name} stopped"`, () =>
+    untilStatus(context, container, ['stopped', 'failed'], seconds),
+  );
+  if (view === undefined)
+    throw new Refused(`${name} has not stopped after ${seconds} s: "longshore wait ${name} stopped"`);
+  return view;
 }
 
 /**
@@ -39,7 +69,7 @@ export async function untilGone(context: Context, { id, name }: Named, seconds: 
   const { api, terminal } = context;
   const ask = async (): Promise<boolean> => {
     try {
-      return (await waitFor(api, id, 'removed', seconds * 1000)) !== undefined;
+      return (await waitFor(api, id, ['removed'], seconds * 1000)) !== undefined;
     } catch (error) {
       if (terminal.signal.aborted) throw new InterruptedError();
       if (!(error instanceof ApiError) || error.status !== 404) throw error;

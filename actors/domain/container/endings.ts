@@ -30,9 +30,15 @@ export function removedFromMs(record: ContainerRecord): number | undefined {
   return isOver ? observedAtMs + seconds * 1000 : undefined;
 }
 
-/** The order in which such jobs are removed. */
-export const byRemoval = (one: ContainerRecord, other: ContainerRecord): number =>
-  (removedFromMs(one) ?? 0) - (removedFromMs(other) ?? 0) || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
+/** Such a job, and when it is removed. */
+export interface EndedJob {
+  readonly record: ContainerRecord;
+  readonly dueMs: number;
+}
+
+/** The order in which they are removed. */
+export const byRemoval = ({ record: one, dueMs }: EndedJob, { record: other, dueMs: otherMs }: EndedJob): number =>
+  dueMs - otherMs || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
 
 /** Nobody knows whether it has run on the host that is lost, and it may run once only. */
 export function giveUpRun(record: ContainerRecord, context: TurnContext): Changes {

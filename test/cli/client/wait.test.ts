@@ -10,7 +10,7 @@ const over = { status: 504, body: { error: 'timeout' } };
 
 t.test('a long wait is several requests', async (t) => {
   const { url, asked } = await farEnd(t, over, over, { status: 200, body: { data: { status: 'running' } } });
-  const found = await waitFor(createApi({ server: url }), id, 'running', 3_600_000);
+  const found = await waitFor(createApi({ server: url }), id, ['running'], 3_600_000);
   t.equal(found?.status, 'running');
   t.equal(asked.length, 3);
   const [first] = asked;
@@ -19,20 +19,20 @@ t.test('a long wait is several requests', async (t) => {
 
 t.test('after the time there is no status', async (t) => {
   const { url, asked } = await farEnd(t, over);
-  t.equal(await waitFor(createApi({ server: url }), id, 'stopped', 1), undefined);
+  t.equal(await waitFor(createApi({ server: url }), id, ['stopped'], 1), undefined);
   t.ok(asked.length >= 1);
 });
 
 t.test('a container that is being removed can reach no other status', async (t) => {
   const { url } = await farEnd(t, { status: 409, body: { error: 'conflict', message: 'it is being removed' } });
-  await t.rejects(waitFor(createApi({ server: url }), id, 'running', 1000), /it is being removed/);
+  await t.rejects(waitFor(createApi({ server: url }), id, ['running'], 1000), /it is being removed/);
 });
 
 t.test('a server that starts again ends no wait', async (t) => {
   const away = Array.from({ length: limits.clientAttempts + 1 }, () => breaks);
   const { url, asked } = await farEnd(t, breaks, ...away, { status: 200, body: { data: { status: 'running' } } });
   const api = createApi({ server: url, pause: async () => undefined });
-  t.match(await waitFor(api, id, 'running', 60_000), { status: 'running' });
+  t.match(await waitFor(api, id, ['running'], 60_000), { status: 'running' });
   t.equal(asked.length, limits.clientAttempts + 3);
 });
 

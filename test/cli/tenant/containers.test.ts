@@ -53,7 +53,7 @@ t.test('stop and rm wait for the end, unless they are told not to', async (t) =>
   });
   const requests = (): string[] => asked.splice(0).map(({ method, path }) => `${method} ${path.split('?')[0]}`);
   t.same(await longshore('stop', 'web'), { code: 0, out: 'web\n', err: '' });
-  t.same(requests().slice(1), [`POST ${of}/stop`, `GET ${of}/status`, `GET ${of}/wait`, `GET ${of}/status`]);
+  t.same(requests().slice(1), [`POST ${of}/stop`, `GET ${of}/status`, `GET ${of}/wait`]);
   t.same(await longshore('rm', 'web'), { code: 0, out: 'web\n', err: '' });
   t.same(requests().slice(1), [`DELETE ${of}`, `GET ${of}/wait`]);
   await longshore('rm', '--detach', 'web');
@@ -183,6 +183,17 @@ t.test('a wait that the server ends without an answer is asked again', async (t)
   });
   t.match(await longshore('stop', 'web', '--timeout', '1'), {
     code: 1,
-    err: 'web is still stopping after 1 s: "longshore wait web stopped"\n',
+    err: 'web has not stopped after 1 s: "longshore wait web stopped"\n',
   });
+});
+
+t.test('stop: a container that fails while it stops is at rest', async (t) => {
+  const { longshore, asked } = await commands(t, {
+    ...known,
+    [`GET ${of}/status`]: ok({ ...view, status: 'stopping', desired: 'stopped' }),
+    [`GET ${of}/wait`]: ok({ ...stopped, status: 'failed', exit_code: 3 }),
+  });
+  t.same(await longshore('stop', 'web'), { code: 0, out: 'web\n', err: '' });
+  const [waited] = asked.filter(({ path }) => path.startsWith(`${of}/wait`));
+  t.match(waited?.path, /status=stopped&status=failed/);
 });

@@ -90,3 +90,10 @@ t.test('a container by the end of its id, or its beginning, where only one has i
   t.match(await longshore('port', '01a2'), { code: 1, err: /several ids begin or end with "01a2": .* \(web\), / });
   t.match(await longshore('port', 'dfedcg'), { code: 1, err: /there is no container "dfedcg"/ });
 });
+
+t.test('ps --watch follows those that match', async (t) => {
+  const watch = 'GET /api/v2/containers/watch';
+  const { longshore, asked } = await commands(t, {}, { interruptedBy: watch });
+  await longshore('ps', '--watch', '--status', 'running', '--status', 'failed', '--project', 'shop');
+  t.equal(asked[0]?.path, '/api/v2/containers/watch?status=running&status=failed&project=shop');
+});
