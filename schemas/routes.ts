@@ -649,6 +649,11 @@ export const routes = [
     scopes: ['admin'],
     summary:
       'Set the value of a secret. Another value is a new version, to which the containers that use the secret are updated; the same value changes nothing.',
+    query: {
+      stage: flag(
+        'Store the value alone: containers come to it with their next start or update. The same value without it brings them to it.',
+      ),
+    },
     body: SecretBody,
     // Room for a value whose characters are escaped.
     maxBodyBytes: limits.bodyBytes,

@@ -2470,6 +2470,13 @@ export interface components {
       updated_at: string | null;
       /** @description Containers that use it, up to 100. */
       used_by: string[];
+      /**
+       * @description Containers come to this value with their next start or update.
+       * @constant
+       */
+      staged?: true;
+      /** @description With `staged`: those with an earlier value, up to 100. */
+      behind?: string[];
     };
     SecretPut: {
       /** @description Text, or base64 with `encoding`; up to 64 KiB. */
@@ -4989,7 +4996,10 @@ export interface operations {
   };
   secret_put: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description Store the value alone: containers come to it with their next start or update. The same value without it brings them to it. */
+        stage?: boolean;
+      };
       header?: {
         /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
         'If-Match'?: components['parameters']['header.If-Match'];

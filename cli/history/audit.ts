@@ -4,6 +4,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Schemas } from '../client/api.ts';
 import { itemsOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
+import { containersOf } from '../tenant/find.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { pastText, pastTime, wholeNumber } from '../terminal/arguments.ts';
 import { listing, showList } from '../terminal/list.ts';
@@ -25,9 +26,11 @@ interface AuditOptions {
   readonly tenant?: string;
 }
 
-/** A container by its id, a secret by its name; several parts with their names. */
-export function targetText(target: Line['target']): string {
-  const parts = Object.entries(target);
+type Names = ReadonlyMap<string, string>;
+
+/** A container or a secret by its name; several parts with their names. */
+export function targetText(target: Line['target'], names: Names = new Map()): string {
+  const parts = Object.entries(target).map(([name, value]) => [name, names.get(String(value)) ?? value] as const);
   return parts.length === 1 ? String(parts[0]?.[1]) : parts.map(([name, value]) => `${name}=${value}`).join(' ');
 }
 
@@ -38,15 +41,24 @@ export function outcomeText({ outcome, detail }: Line): string {
   return why === undefined ? outcome : `${outcome}: ${why}`;
 }
 
-const columns = {
-  time: ({ ts }: Line) => ts,
+/** Of containers that are there; a token may see none. */
+async function namesOf(context: Context): Promise<Names> {
+  const all = await containersOf(context).catch(() => []);
+  return new Map(all.map(({ id, name }) => [id, name]));
+}
+
+/** In UTC, to the second. */
+export const timeText = (ts: string): string => ts.replace(/\.\d+Z$/, 'Z');
+
+const columnsWith = (names: Names) => ({
+  time: ({ ts }: Line) => timeText(ts),
   by: ({ by }: Line) => by.subject ?? '-',
   address: ({ by }: Line) => by.address ?? '-',
   action: (line: Line) => line.action,
-  target: ({ target }: Line) => targetText(target) || '-',
+  target: ({ target }: Line) => targetText(target, names) || '-',
   outcome: outcomeText,
   request: ({ request_id }: Line) => request_id,
-};
+});
 
 async function audit(context: Context, { lines, all, tenant, ...filters }: AuditOptions): Promise<void> {
   if (all === true && tenant !== undefined) throw new WrongUsage('--all and --tenant: give one of them');
@@ -66,6 +78,7 @@ async function audit(context: Context, { lines, all, tenant, ...filters }: Audit
     newest.push(line);
     if (newest.length === lines) break;
   }
+  const columns = columnsWith(isOfOperator || newest.length === 0 ? new Map() : await namesOf(context));
   showList(context, {
     items: newest.toReversed(),
     columns: all === true ? { tenant: (line: Line) => line.tenant ?? '-', ...columns } : columns,

@@ -10,9 +10,10 @@ import { compareEvents } from '../../schemas/event-id.ts';
 import { limits } from '../../schemas/limits.ts';
 import { MiB } from '../../schemas/limits/units.ts';
 import { dataOf, type Schemas } from '../client/api.ts';
-import { InterruptedError } from '../client/errors.ts';
+import { ApiError, InterruptedError } from '../client/errors.ts';
 import type { Context, Terminal } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
+import { outcomeText, targetText } from './audit.ts';
 import { unreadable } from '../terminal/input.ts';
 import { joined } from '../terminal/output.ts';
 import { tableOf } from '../terminal/table.ts';
@@ -138,6 +139,28 @@ async function momentsInEvents({ api }: Context, requestId: string): Promise<Mom
   return eventsOf(events, requestId).map(momentOf);
 }
 
+/** What the audit says of a request: a refused write, or one of something other than containers. */
+async function momentsInAudit({ api }: Context, requestId: string): Promise<Moment[]> {
+  const query = { limit: limits.auditMax };
+  const lines = await dataOf(api.GET('/api/v2/audit', { params: { query } })).catch((error: unknown) => {
+    // The token may not read it.
+    if (error instanceof ApiError && error.code === 'forbidden') return [];
+    throw error;
+  });
+  return lines
+    .filter(({ request_id }) => request_id === requestId)
+    .map((line) => ({
+      at: line.ts,
+      from: 'api',
+      what: line.action,
+      details: {
+        outcome: outcomeText(line),
+        target: targetText(line.target),
+        ...(line.by.subject ? { by: line.by.subject } : {}),
+      },
+    }));
+}
+
 // What is shown
 
 /** `12 ms`, `3.4 s` */
@@ -169,11 +192,14 @@ function show({ stdout }: Terminal, moments: readonly Moment[], isJson: boolean)
 }
 
 export async function traceEvents(context: Context, requestId: string): Promise<void> {
-  const moments = await momentsInEvents(context, requestId);
+  const events = await momentsInEvents(context, requestId);
+  const moments = events.length > 0 ? events : await momentsInAudit(context, requestId);
   if (moments.length === 0) {
-    const where = `none of your newest ${limits.eventsMax} events names the request "${requestId}"`;
+    const where = `none of your newest ${limits.eventsMax} events and lines of the audit names the request "${requestId}"`;
     throw new Refused(`${where}: the X-Request-Id of a change is its id; for others, see --logs`);
   }
+  if (events.length === 0)
+    context.tell('It changed no container, or none of which the newest events say so. The audit says:');
   show(context.terminal, moments, context.isJson);
 }
 

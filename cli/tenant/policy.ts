@@ -28,6 +28,7 @@ export interface PolicyOptions {
   readonly healthTimeout?: number;
   readonly healthRetries?: number;
   readonly healthStartPeriod?: number;
+  readonly restartUnhealthy?: boolean;
   /** False with `--no-health`. */
   readonly health?: boolean;
 }
@@ -86,6 +87,8 @@ export const withPolicy = (command: Command): Command =>
       'Grace period after a start during which failures are ignored',
       healthRange(0),
     )
+    .option('--restart-unhealthy', 'Start the container again when its health check fails')
+    .option('--no-restart-unhealthy', 'Leave an unhealthy container running')
     .option('--no-health', 'Disable health checks, also that of the image');
 
 /** Without the keys whose value is not given. */
@@ -101,13 +104,14 @@ const checksIn = ({ healthHttp, healthTcp, healthCommand }: PolicyOptions): Valu
   });
 
 /** @throws WrongUsage */
-function healthOf(options: PolicyOptions, before: Values | null, restart: unknown): Values | undefined {
+function healthOf(options: PolicyOptions, before: Values | null): Values | undefined {
   const check = checksIn(options);
   const timing = given({
     interval: options.healthInterval,
     timeout: options.healthTimeout,
     retries: options.healthRetries,
     start_period: options.healthStartPeriod,
+    restart_unhealthy: options.restartUnhealthy,
   });
   const isChecked = Object.keys(check).length > 0;
   if (Object.keys(check).length > 1)
@@ -116,7 +120,7 @@ function healthOf(options: PolicyOptions, before: Values | null, restart: unknow
   if (!isChecked && (before === null || before['none'] === true))
     throw new WrongUsage('there is no check: give --health-http, --health-tcp or --health-command');
   const { http: _, tcp: __, command: ___, none: ____, ...kept } = before ?? {};
-  return { restart_unhealthy: restart !== 'never', ...(isChecked ? kept : before), ...check, ...timing };
+  return { ...(isChecked ? kept : before), ...check, ...timing };
 }
 
 /** Loaded where it is needed, because TypeBox comes with it. */
@@ -142,11 +146,13 @@ const checkOptions = [
   'healthTimeout',
   'healthRetries',
   'healthStartPeriod',
+  'restartUnhealthy',
 ] as const;
 
 export const namesPolicy = (options: PolicyOptions): boolean =>
   // Commander sets `health` where nobody gave it.
-  [...policyOptions, ...checkOptions].some((one) => options[one] !== undefined && options[one] !== true);
+  options.health === false ||
+  [...policyOptions, ...checkOptions].some((one) => one !== 'health' && options[one] !== undefined);
 
 /**
  * What the options make of a policy.
@@ -165,7 +171,7 @@ export function policyWith(options: PolicyOptions, stored: Values, ofFile: Value
     ...given({ restart, stop_grace_seconds, stop_signal, remove_after_seconds }),
   });
   const before = (base['health'] ?? null) as Values | null;
-  const health = options.health === false ? { none: true } : healthOf(options, before, base['restart']);
+  const health = options.health === false ? { none: true } : healthOf(options, before);
   return health === undefined ? base : { ...base, health };
 }
 

@@ -3,13 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { Option, type Command } from 'commander';
 import type { Values } from '../../lib/values.ts';
 import { limits } from '../../schemas/limits.ts';
-import { dataOf } from '../client/api.ts';
+import { untilGone } from './rest.ts';
+import { BadLine, variablesIn } from '../apply/compose/dot-env.ts';
+import { dataOf, type Schemas, type Written } from '../client/api.ts';
+import { ApiError } from '../client/errors.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { collect, waiting, type WaitOptions } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { readFile } from '../terminal/input.ts';
 import { bytesText, cpuIn, memoryIn } from '../terminal/quantities.ts';
-import { findContainer } from './find.ts';
+import { containersOf, findContainer } from './find.ts';
 import { changeDocument, createFrom, type Document, type DocumentBody } from './document.ts';
 import { goalOf } from './done.ts';
 import { imageIn, nameFor, type ImageName } from './image.ts';
@@ -73,23 +76,20 @@ const labelsIn = (texts: readonly string[]): Record<string, string> =>
   );
 
 /**
- * Lines `NAME=value`; empty ones and those that begin with # are passed over.
+ * The variables of a file, read as Compose reads it: quotes and `export` are taken off, and those
+ * of this shell and of earlier lines are filled in.
  * @throws WrongUsage
  */
-export function envFileIn(path: string, text: string): Record<string, string> {
-  const lines = text.split(/\r?\n/).map((line, at) => [line.trim(), at + 1] as const);
-  return Object.fromEntries(
-    lines.flatMap(([line, number]) => {
-      if (line === '' || line.startsWith('#')) return [];
-      const at = line.indexOf('=');
-      if (at < 1) throw new WrongUsage(`${path}:${number}: a line must be NAME=value`);
-      const name = line.slice(0, at);
-      if (name.startsWith('export '))
-        throw new WrongUsage(`${path}:${number}: leave out "export": a line is NAME=value`);
-      if (!isVariable.test(name)) throw new WrongUsage(`${path}:${number}: "${name}": ${variableText}`);
-      return [[name, line.slice(at + 1)] as const];
-    }),
-  );
+export function envFileIn(path: string, text: string, env: NodeJS.ProcessEnv): Record<string, string> {
+  try {
+    const found = variablesIn(text, (name) => env[name]);
+    const wrong = Object.keys(found).find((name) => !isVariable.test(name));
+    if (wrong !== undefined) throw new WrongUsage(`${path}: "${wrong}": ${variableText}`);
+    return found;
+  } catch (error) {
+    if (!(error instanceof BadLine)) throw error;
+    throw new WrongUsage(`${path}: ${error.message}`);
+  }
 }
 
 /** @throws WrongUsage if it names a port of the host, too, as that of docker does */
@@ -109,7 +109,7 @@ export function limitIn(text: string): string {
 }
 
 function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal: Terminal) {
-  const ofFile = envFile === undefined ? {} : envFileIn(envFile, readFile(envFile).toString('utf8'));
+  const ofFile = envFile === undefined ? {} : envFileIn(envFile, readFile(envFile).toString('utf8'), terminal.env);
   const all = { ...ofFile, ...pairsIn(env, terminal.env) };
   return {
     ...(Object.keys(all).length === 0 ? {} : { env: all }),
@@ -135,6 +135,30 @@ function jobOptions({ rm, ...options }: RunOptions): RunOptions {
 const jobNameFor = (image: ImageName): string =>
   `${nameFor(image).slice(0, jobNameChars)}-${randomBytes(3).toString('hex')}`;
 
+/**
+ * Creates the container. One of its name that is being removed is waited for, because it was taken
+ * away to make room.
+ */
+async function createWhenGone(
+  context: Context,
+  body: DocumentBody,
+  { detach, timeout }: Pick<RunOptions, 'detach' | 'timeout'>,
+): Promise<Written<Schemas['Container']>> {
+  try {
+    return await createFrom(context, body);
+  } catch (error) {
+    const isTaken = error instanceof ApiError && error.details['name'] !== undefined;
+    const all = isTaken ? await containersOf(context).catch(() => []) : [];
+    const going = all.find(({ name, status }) => name === body.name && status === 'removing');
+    if (going === undefined) throw error;
+    if (detach === true)
+      throw new Refused(`${body.name} is being removed: "longshore wait ${going.id} removed", and run it then`);
+    context.tell(`${body.name} is being removed: waiting until it is gone`);
+    await untilGone(context, going, timeout);
+    return createFrom(context, body);
+  }
+}
+
 /** @param command words that follow `--` */
 async function run(context: Context, image: string, command: readonly string[], given: RunOptions): Promise<void> {
   const { terminal, show } = context;
@@ -146,7 +170,7 @@ async function run(context: Context, image: string, command: readonly string[], 
   const isJob = options.job === true;
   if (isJob && policy.health !== undefined && policy.health !== null && !('none' in policy.health))
     throw new WrongUsage('--job: leave out the health check, because what has one is waited for until it is healthy');
-  const { data: container, generation } = await createFrom(context, {
+  const declared: DocumentBody = {
     name: options.name ?? (isJob ? jobNameFor(named) : nameFor(named)),
     image: named,
     ...shape,
@@ -155,7 +179,8 @@ async function run(context: Context, image: string, command: readonly string[], 
     ...(options.secret === undefined && options.secretFile === undefined ? {} : { secrets: usesWith(options, {}) }),
     ...(options.host === undefined ? {} : { host_key: options.host }),
     ...(options.label === undefined ? {} : { labels: labelsIn(options.label) }),
-  });
+  };
+  const { data: container, generation } = await createWhenGone(context, declared, options);
   const undo = [`rm ${container.name}`, 'removes it'] as const;
   if (isJob) {
     const goal = goalOf({ restart: 'never', health: null }, options.stable);
@@ -266,7 +291,7 @@ function pulledText(name: string, before: StatusView, { image, update }: StatusV
 const shaped = (command: Command): Command =>
   command
     .option('-e, --env <NAME=value>', 'Environment variable; without a value, taken from this shell', collect)
-    .option('--env-file <file>', 'File of environment variables, one NAME=value a line')
+    .option('--env-file <file>', 'File of environment variables, read as Compose reads it')
     .option('-p, --port <port>', 'Container port to publish, such as 8080 or 53/udp', collect)
     .option('--cpu <cores>', 'CPU limit in cores, such as 0.5 or 2')
     .option('-m, --memory <size>', 'Memory limit, such as 256m')

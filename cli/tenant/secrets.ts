@@ -39,18 +39,35 @@ async function thereIs(what: 'secret' | 'registry', name: string, asked: Promise
 interface SetOptions extends WaitOptions {
   readonly file?: string;
   readonly detach?: true;
+  readonly stage?: true;
+}
+
+interface Users {
+  readonly version: number;
+  /** Of a staged value: ids of those with an earlier one. */
+  readonly behind: readonly string[];
+  /** Those that run, or should. */
+  readonly users: readonly User[];
 }
 
 /** Containers that use the secret, as they are before it changes. */
-async function usersOf(context: Context, name: string): Promise<{ readonly version: number; readonly users: User[] }> {
+async function usersOf(context: Context, name: string): Promise<Users> {
   const all = await dataOf(context.api.GET('/api/v2/compute/secrets'));
-  const { version = 0, used_by = [] } = all.find((one) => one.name === name) ?? {};
-  if (used_by.length === 0) return { version, users: [] };
+  const { version = 0, used_by = [], behind = [] } = all.find((one) => one.name === name) ?? {};
+  if (used_by.length === 0) return { version, behind, users: [] };
   const items = await overviewOf(context, { include: ['status'] });
   const users = items.flatMap(({ container: { id, name }, status }) =>
     used_by.includes(id) && status?.desired === 'running' ? [{ id, name, generation: status.generation }] : [],
   );
-  return { version, users };
+  return { version, behind, users };
+}
+
+/** What a value that is staged waits for. */
+function stagedText(users: readonly User[], behind: readonly string[] = []): string {
+  const names = users.filter(({ id }) => behind.includes(id)).map((user) => user.name);
+  return names.length === 0
+    ? 'no container runs with an earlier value'
+    : `${names.join(', ')} still with the value before: "longshore restart ${names.join(' ')}" brings in this one`;
 }
 
 async function setSecret(context: Context, name: string, options: SetOptions): Promise<void> {
@@ -58,12 +75,17 @@ async function setSecret(context: Context, name: string, options: SetOptions): P
   const { file, detach, stable, timeout: seconds } = options;
   const body = secretBody(await secretFrom(terminal, file, `Value of ${name}: `));
   // A token may change secrets and see no containers.
-  const before = await usersOf(context, name).catch((error: unknown) => {
+  const before = await usersOf(context, name).catch((error: unknown): Users => {
     if (!(error instanceof ApiError) || error.code !== 'forbidden') throw error;
-    return { version: 0, users: [] };
+    return { version: 0, behind: [], users: [] };
   });
-  const set = await dataOf(api.PUT('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } }, body }));
-  const users = set.version === before.version ? [] : before.users;
+  const params = { path: { secret: name }, query: options.stage === true ? { stage: true } : {} };
+  const set = await dataOf(api.PUT('/api/v2/compute/secrets/{secret}', { params, body }));
+  // The same value may be staged no longer: then it is those that are still behind.
+  const isTaken = set.version !== before.version || before.behind.length > 0;
+  const isLate = ({ id }: User): boolean => set.version !== before.version || before.behind.includes(id);
+  const users = isTaken && set.staged !== true ? before.users.filter(isLate) : [];
+  if (set.staged === true) tell(stagedText(before.users, set.behind));
   if (users.length > 0) tell(`restarts ${users.map((user) => user.name).join(', ')}`);
   for (const user of detach === true ? [] : users) {
     const goal = goalOf(await storedPolicy(context, user.id), stable);
@@ -82,7 +104,8 @@ function addSecrets(program: Command, terminal: Terminal): void {
           name: ({ name }) => name,
           version: ({ version }) => String(version),
           age: ({ updated_at }) => agoText(updated_at, terminal.nowMs()),
-          containers: ({ used_by }) => String(used_by.length),
+          containers: ({ used_by, behind = [] }) =>
+            `${used_by.length}${behind.length === 0 ? '' : `, ${behind.length} with an earlier value`}`,
         },
         nameOf: ({ name }) => name,
         empty: 'There are no secrets.',
@@ -94,6 +117,7 @@ function addSecrets(program: Command, terminal: Terminal): void {
       .command('set <name>')
       .description('Create or change a secret from standard input, a file or a prompt; restarts what uses it')
       .option('--file <path>', 'File with the value, byte for byte')
+      .option('--stage', 'Store the value alone; containers take it with their next start or update')
       .option('-d, --detach', 'Return without waiting until the containers are up again'),
     'Longest wait for each container',
   ).action(action<[string, SetOptions]>(terminal, setSecret));

@@ -26,9 +26,14 @@ async function found({ api }: Context, id: string) {
   const status = await dataOf(api.GET('/api/v2/compute/{id}/status', { params }));
   const policy = await storedPolicy({ api }, id);
   const secrets = await storedUses({ api }, id);
+  const uses = [...Object.values(secrets.env), ...Object.values(secrets.files).map(({ secret }) => secret)];
+  // A token may see no list of secrets.
+  const listed = uses.length === 0 ? [] : await dataOf(api.GET('/api/v2/compute/secrets')).catch(() => []);
+  const behind = listed.flatMap((one) => (one.behind?.includes(id) === true ? [one.name] : []));
   // A server of the last release has none.
   const document = await orNone(dataOf(api.GET('/api/v2/containers/{id}/spec', { params })));
-  return { container, status, policy, secrets, process: document?.process ?? {} };
+  const late = behind.length === 0 ? {} : { secrets_behind: behind };
+  return { container, status, policy, secrets, ...late, process: document?.process ?? {} };
 }
 
 async function inspect(context: Context, name: string): Promise<void> {
@@ -102,6 +107,10 @@ function factsOf(one: Found, nowMs: number): readonly (readonly [name: string, t
     ['limits', `${container.cpu_limit} cores, ${container.mem_limit}`],
     ['environment', Object.keys(container.env).join(', ')],
     ['secrets', uses.join(', ')],
+    [
+      'staged',
+      one.secrets_behind === undefined ? '' : `a start or an update brings in ${one.secrets_behind.join(', ')}`,
+    ],
     ['last update', updateText(one, nowMs)],
   ];
 }

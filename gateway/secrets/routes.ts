@@ -71,15 +71,19 @@ export function secretRoutes(options: SecretRoutesOptions) {
       if (!succeeded(read)) return read;
       const { next, current } = decodeAnswer('secret.material', read.body).data;
       if (!isAsAsked(call, read)) return unmet;
-      if (current?.sealed != null && isSame(call, keys, placeOf(current.version), current.sealed, bytes))
+      const { stage: isStaged } = call.query;
+      const kept =
+        current?.sealed != null && isSame(call, keys, placeOf(current.version), current.sealed, bytes)
+          ? { version: current.version, sealed: current.sealed, stage: 'over' as const }
+          : undefined;
+      if (current !== null && kept !== undefined && (isStaged || current.view.staged !== true))
         return ok(current.view, read);
-      const sealed = keys.seal(placeOf(next), bytes);
+      const made = { version: next, sealed: keys.seal(placeOf(next), bytes) };
       const binary = isBinary ? { binary: true as const } : {};
       const write = {
         type: 'secret.put',
         name,
-        version: next,
-        sealed,
+        ...(kept ?? { ...made, ...(isStaged ? { stage: 'only' as const } : {}) }),
         ...binary,
         ...writing(call),
       } as const;

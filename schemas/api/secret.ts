@@ -80,6 +80,14 @@ export const SecretView = Type.Object(
       Type.String({ format: 'date-time', description: 'Null if the stored value is damaged; put it again.' }),
     ),
     used_by: Type.Array(ContainerId, { description: `Containers that use it, up to ${limits.secretUsersShown}.` }),
+    staged: Type.Optional(
+      Type.Literal(true, { description: 'Containers come to this value with their next start or update.' }),
+    ),
+    behind: Type.Optional(
+      Type.Array(ContainerId, {
+        description: `With \`staged\`: those with an earlier value, up to ${limits.secretUsersShown}.`,
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -143,6 +151,8 @@ export interface SecretRecord {
   readonly sealed: Sealed;
   /** Its value is no text, or has a NUL: it can't be an environment variable. */
   readonly binary?: true;
+  /** Containers come to it with their next start or update, and not by themselves. */
+  readonly staged?: true;
   readonly updatedAtMs: number;
 }
 

@@ -460,7 +460,11 @@ const writes = {
   ),
   /** `precondition_failed`: the version is not the next one (any more); see `secret.material`. */
   'secret.put': ask(
-    { ...ofTenant, name: text, version: number, sealed, binary: Type.Optional(Type.Literal(true)) },
+    {
+      ...{ ...ofTenant, name: text, version: number, sealed, binary: Type.Optional(Type.Literal(true)) },
+      /** `only`: the value is stored. `over`: of the current version, which is no longer staged. */
+      stage: Type.Optional(Type.Enum(['only', 'over'])),
+    },
     forwarded<typeof SecretView>(),
   ),
   'secret.remove': ask({ ...ofTenant, name: text }, forwarded<Nothing>()),
@@ -547,11 +551,15 @@ const isUnderstood = ({ match, noneMatch }: Conditions, { type }: Pick<Question,
 
 /** The version of the protocol from which on owners know the ask, and overlook no part of it. */
 export function protocolOfAsk(
-  ask: Pick<Question, 'type' | 'when' | 'repeatable'> & { readonly labels?: unknown; readonly pull?: unknown },
+  ask: Pick<Question, 'type' | 'when' | 'repeatable'> & {
+    readonly labels?: unknown;
+    readonly pull?: unknown;
+    readonly stage?: unknown;
+  },
 ): number {
-  const { type, labels, pull, when, repeatable } = ask;
+  const { type, labels, pull, stage, when, repeatable } = ask;
   const isConditional = when !== undefined && isWriteType(type) && !isUnderstood(when, ask);
-  const hasNewPart = [labels, pull, repeatable].some((part) => part !== undefined);
+  const hasNewPart = [labels, pull, stage, repeatable].some((part) => part !== undefined);
   return newAsks[type] ?? (hasNewPart || isConditional ? 3 : protocolVersion - 1);
 }
 

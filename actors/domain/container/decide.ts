@@ -1,12 +1,13 @@
 /** What a tenant or an operator asks of a container. Pure: see turn.ts. */
 import type { ContainerRecord, Version } from '../../../schemas/api/container.ts';
 import { hasLabel } from '../../../schemas/api/fields/container.ts';
-import { noSecrets } from '../../../schemas/api/secret.ts';
+import { noSecrets, textOfUses } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { ContainerTrace } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
+import { withStaged } from '../secret/versions.ts';
 import { answerTo, createdBy, usedByAnother } from '../answers/alive.ts';
 import { insertionMs } from '../order.ts';
 import { page } from '../page.ts';
@@ -236,8 +237,26 @@ export function start(state: PartitionView, ask: Of<'container.start'>, context:
   if (refusal !== undefined) return refusal;
   const wanted = want(record, 'running', context);
   const asked = eventOf('start_requested', wanted, context);
-  const { record: next, events } = placedToRun(wanted, tenant, context);
-  return answer(reply('ok', next, context), changed(next, [asked, ...events]));
+  const staged = withStagedSecrets(tenant, record.generation, wanted, context);
+  const { record: next, events } = placedToRun(staged.record, tenant, context);
+  return answer(reply('ok', next, context), changed(next, [asked, ...staged.events, ...events]));
+}
+
+/**
+ * A container that starts now, with the values that wait for that. One write is one generation.
+ * @param generation before the write
+ */
+export function withStagedSecrets(
+  tenant: TenantView,
+  generation: number,
+  record: ContainerRecord,
+  context: TurnContext,
+): { readonly record: ContainerRecord; readonly events: readonly EventDraft[] } {
+  const version = versionOf(record);
+  const secrets = withStaged(tenant, record, version.secrets);
+  if (textOfUses(secrets) === textOfUses(version.secrets)) return { record, events: [] };
+  const next = updated({ ...record, generation }, { ...version, secrets }, context);
+  return { record: next, events: [eventOf('secret_changed', next, context)] };
 }
 
 /** A container that is to run: with a host, if it has none and there is one. */
@@ -363,7 +382,8 @@ export function change(
   }
   const refusal = refusalToStart(record, tenant, context, version.spec);
   if (refusal !== undefined) return refusal;
-  const next = updatedBy(event, record, version, context);
+  const secrets = withStaged(tenant, record, version.secrets);
+  const next = updatedBy(event, record, { ...version, secrets }, context);
   const over = excessOfUpdate(tenant, record, next);
   if (over !== undefined) return refuseExcess(over);
   const events = [eventOf(event, next, context)];

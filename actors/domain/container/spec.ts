@@ -46,6 +46,7 @@ import {
   placedToRun,
   refusalToStart,
   unknownHost,
+  withStagedSecrets,
 } from './decide.ts';
 import { changesOf, withMetadata } from './metadata.ts';
 import { moveTo, refusalToMove } from './moves.ts';
@@ -193,8 +194,9 @@ function putParts(tenant: TenantView, record: ContainerRecord, ask: Of<'spec.put
   if (tenant.settingsDamaged) return damagedTenant;
   const refusal = refusalToStart(next, tenant, context);
   if (refusal !== undefined) return refusal;
-  const placed = placedToRun(next, tenant, context);
-  return answer(replyOf(placed.record), changed(placed.record, [...events, ...placed.events]));
+  const staged = withStagedSecrets(tenant, record.generation, next, context);
+  const placed = placedToRun(staged.record, tenant, context);
+  return answer(replyOf(placed.record), changed(placed.record, [...events, ...staged.events, ...placed.events]));
 }
 
 export function create(state: PartitionView, ask: Of<'spec.create'>, context: TurnContext): Turn {

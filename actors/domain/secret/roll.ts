@@ -13,7 +13,7 @@ import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type SecretOf, type TurnContext } from '../turn.ts';
 import { inTurns } from '../tenant/turns.ts';
 import { unusedOf } from './secrets.ts';
-import { currentOf } from './state.ts';
+import { currentOf, isStaged } from './state.ts';
 import { isBehind, newest } from './versions.ts';
 
 /** A decision about one container threw (our bug); the others are still decided. */
@@ -34,9 +34,10 @@ function* settling(
   onFault: OnFault,
 ): Generator<Changes, void, void> {
   const tenant = state.tenant(id);
-  const version = currentOf(tenant.secrets.values.get(name));
+  const values = tenant.secrets.values.get(name);
+  const version = currentOf(values);
   if (version === undefined) return;
-  for (const user of tenant.secrets.users(name).behind(version)) {
+  for (const user of isStaged(values) ? [] : tenant.secrets.users(name).behind(version)) {
     // Another turn may have changed it since.
     const record = tenant.containers.get(user);
     if (record === undefined || !isBehind(record, name, version)) yield noChanges;

@@ -3,7 +3,13 @@
  * the version that it asked for, and opens the one before to see whether it changes. Pure.
  */
 import { timestamp } from '../../../lib/time/timestamp.ts';
-import type { SecretFloorRecord, SecretRecord, SecretView } from '../../../schemas/api/secret.ts';
+import {
+  noSecrets,
+  usesIn,
+  type SecretFloorRecord,
+  type SecretRecord,
+  type SecretView,
+} from '../../../schemas/api/secret.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -24,8 +30,18 @@ function viewOf(
   version: number,
   record: SecretRecord | null | undefined,
 ): SecretView {
-  const used_by = firstOf(tenant.secrets.users(name).ids, limits.secretUsersShown);
-  return { name, version, updated_at: timeOf(record?.updatedAtMs), used_by };
+  const { ids } = tenant.secrets.users(name);
+  const used_by = firstOf(ids, limits.secretUsersShown);
+  const shown = { name, version, updated_at: timeOf(record?.updatedAtMs), used_by };
+  if (record?.staged !== true) return shown;
+  return { ...shown, staged: true, behind: firstOf(behindOf(tenant, name, version), limits.secretUsersShown) };
+}
+
+function* behindOf({ containers, secrets }: TenantView, name: string, version: number): Generator<ContainerId> {
+  for (const id of secrets.users(name).ids) {
+    const uses = usesIn(containers.get(id)?.secrets ?? noSecrets);
+    if (uses.some((use) => use.name === name && use.version !== version)) yield id;
+  }
 }
 
 function firstOf<T>(items: Iterable<T>, most: number): T[] {
@@ -77,6 +93,7 @@ export function put(state: PartitionView, ask: Of<'secret.put'>, context: TurnCo
   const { secrets } = tenant;
   const values = secrets.values.get(name);
   const current = currentOf(values);
+  if (ask.stage === 'over') return unstaged(tenant, ask, values?.get(current ?? 0));
   if (version !== nextVersion(current, secrets.floor, state.vpn.incarnation))
     return refuse('precondition_failed', changedMeanwhile);
   if (values === undefined && secrets.values.size >= limits.secretsPerTenant)
@@ -97,11 +114,19 @@ export function put(state: PartitionView, ask: Of<'secret.put'>, context: TurnCo
     version,
     sealed,
     ...(binary === true ? { binary } : {}),
+    ...(ask.stage === 'only' ? { staged: true } : {}),
     updatedAtMs: context.nowMs,
   };
   const deletes = unusedOf(tenant, name).map((old) => keys.secret(ask.tenant, name, old));
   const code = current === undefined ? 'created' : 'ok';
   return answer(data(code, viewOf(tenant, name, version, record)), { ...noChanges, records: [record], deletes });
+}
+
+/** The current value, to which the containers come by themselves from now on. */
+function unstaged(tenant: TenantView, { name, version }: Of<'secret.put'>, current: SecretRecord | null | undefined) {
+  if (current?.version !== version) return refuse('precondition_failed', changedMeanwhile);
+  const { staged: _, ...record } = current;
+  return answer(data('ok', viewOf(tenant, name, version, record)), { ...noChanges, records: [record] });
 }
 
 /** Versions that no container needs, the current one among them. */

@@ -25,6 +25,9 @@ export interface SecretsView {
   refusedBy(registry: string): Iterable<ContainerId>;
 }
 
+/** Its current value waits for the next start or update of each container. */
+export const isStaged = (values: Values | undefined): boolean => values?.get(currentOf(values) ?? 0)?.staged === true;
+
 /** The version that new containers get; undefined: there is no such secret. */
 export function currentOf(values: Values | undefined): number | undefined {
   return values === undefined ? undefined : Math.max(...values.keys());
@@ -79,7 +82,7 @@ export class TenantSecrets implements SecretsView {
     const current = currentOf(values);
     if (values === undefined || current === undefined || values.size < 2) return false;
     const users = this.users(name);
-    if (users.hasBehind(current)) return true;
+    if (!isStaged(values) && users.hasBehind(current)) return true;
     for (const version of values.keys()) if (version !== current && !users.need(version)) return true;
     return false;
   }

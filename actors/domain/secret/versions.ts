@@ -2,7 +2,7 @@
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { noSecrets, usesIn, type SecretUse, type SecretUses } from '../../../schemas/api/secret.ts';
 import type { TenantView } from '../tenant/state.ts';
-import { currentOf } from './state.ts';
+import { currentOf, isStaged, type Values } from './state.ts';
 
 /**
  * Above every version that the tenant ever had under the name, also before a delete, and before a
@@ -24,14 +24,29 @@ export function isBehind({ secrets, update }: ContainerRecord, name: string, ver
 }
 
 /** The uses of the container, those that are behind at the current version. */
-export function newest({ secrets }: TenantView, record: ContainerRecord): SecretUses {
+export const newest = (tenant: TenantView, record: ContainerRecord): SecretUses =>
+  raisedIn(tenant, record, record.secrets ?? noSecrets, () => true);
+
+/** Uses of a version that starts now: those with a value that waits for that have it. */
+export const withStaged = (tenant: TenantView, record: ContainerRecord, uses: SecretUses): SecretUses =>
+  raisedIn(tenant, record, uses, isStaged);
+
+function raisedIn(
+  { secrets }: TenantView,
+  record: ContainerRecord,
+  { env, files }: SecretUses,
+  isMeant: (values: Values | undefined) => boolean,
+): SecretUses {
   const raised = <U extends SecretUse>(uses: Readonly<Record<string, U>>): Record<string, U> =>
     Object.fromEntries(
       Object.entries(uses).map(([key, use]) => {
-        const version = currentOf(secrets.values.get(use.name));
-        return [key, version !== undefined && isBehind(record, use.name, version) ? { ...use, version } : use];
+        const values = secrets.values.get(use.name);
+        const version = currentOf(values);
+        return [
+          key,
+          version !== undefined && isMeant(values) && isBehind(record, use.name, version) ? { ...use, version } : use,
+        ];
       }),
     );
-  const { env, files } = record.secrets ?? noSecrets;
   return { env: raised(env), files: raised(files) };
 }

@@ -1,4 +1,4 @@
-/** `forward`: a port of a container on this machine. */
+/** `forward`: ports of a container on this machine. */
 import { createServer, isIPv6, type Socket } from 'node:net';
 import { aborted } from '../../../lib/time/backoff.ts';
 import { oneLine } from '../../../schemas/visible.ts';
@@ -12,6 +12,11 @@ import { endOf, openSession, pour, saidIn, Upstream } from './session.ts';
 const cliForwardConnections = 8;
 /** Connections of programs on this machine that wait to be accepted. */
 const cliForwardBacklog = 64;
+
+/** How long a connection that is only tried stays open. */
+const cliForwardTryMs = 2000;
+/** The code of a session whose port did not open (schemas/api/sessions). */
+const refusedCode = 4502;
 
 export interface Ports {
   /** 0: any free one. */
@@ -61,16 +66,15 @@ function refusalOf(error: NodeJS.ErrnoException, address: string, { local, remot
   }
 }
 
-export async function forward(
-  context: Context,
-  name: string,
-  { local, remote }: Ports,
-  { address }: { readonly address: string },
-): Promise<void> {
-  const { id, status } = await findContainer(context, name);
-  if (status === 'stopped' || status === 'failed')
-    throw new Refused(`${name} is ${status}: start it with "longshore start ${name}"`);
-  const { signal } = context.terminal;
+interface Forwarded {
+  readonly id: string;
+  readonly name: string;
+  readonly address: string;
+}
+
+/** Listens, and joins each connection to the container. Resolves to what ends it. */
+async function listen(context: Context, { id, name, address }: Forwarded, ports: Ports): Promise<() => void> {
+  const { local, remote } = ports;
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (connection) => {
     open.add(connection);
@@ -82,13 +86,46 @@ export async function forward(
   });
   server.maxConnections = cliForwardConnections;
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(refusalOf(error, address, { local, remote })));
+    server.once('error', (error: NodeJS.ErrnoException) => reject(refusalOf(error, address, ports)));
     server.listen({ host: address, port: local, backlog: cliForwardBacklog }, resolve);
   });
   const bound = server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : local;
   context.tell(`${isIPv6(address) ? `[${address}]` : address}:${port} is port ${remote} of ${name}. Ctrl-C ends it.`);
-  await aborted(signal);
-  for (const connection of open) connection.destroy();
-  server.close();
+  return () => {
+    for (const connection of open) connection.destroy();
+    server.close();
+  };
+}
+
+/** Says so if nothing listens at the port: a connection is tried, and ended. */
+async function tryPort(context: Context, { id, name }: Forwarded, { remote }: Ports): Promise<void> {
+  const socket = await openSession(context, `/api/v2/compute/${id}/forward?port=${remote}`, forwardProtocol);
+  const ending = endOf(socket);
+  const timer = setTimeout(() => socket.close(), cliForwardTryMs);
+  socket.resume();
+  const { code, reason } = await ending;
+  clearTimeout(timer);
+  if (code === refusedCode) context.tell(`port ${remote} of ${name} is not open yet: ${oneLine(reason)}`);
+}
+
+export async function forward(
+  context: Context,
+  name: string,
+  all: readonly Ports[],
+  { address }: { readonly address: string },
+): Promise<void> {
+  const { id, status } = await findContainer(context, name);
+  if (status === 'stopped' || status === 'failed')
+    throw new Refused(`${name} is ${status}: start it with "longshore start ${name}"`);
+  const forwarded = { id, name, address };
+  const ends: (() => void)[] = [];
+  try {
+    for (const ports of all) ends.push(await listen(context, forwarded, ports));
+    // What can't be tried is said by the first connection.
+    for (const ports of all) void tryPort(context, forwarded, ports).catch(() => {});
+    await aborted(context.terminal.signal);
+  } finally {
+    for (const end of ends) end();
+  }
 }

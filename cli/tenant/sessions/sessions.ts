@@ -53,11 +53,15 @@ export function addSessions(program: Command, terminal: Terminal): void {
     );
   program
     .command('forward <container>')
-    .description('Forward a local port to a port of a container')
-    .argument('<local:remote>', 'Local and container port, such as 8080:80; one number stands for both', portsIn)
+    .description('Forward local ports to ports of a container')
+    .argument(
+      '<local:remote...>',
+      'Local and container ports, such as 8080:80; one number stands for both',
+      (text: string, before: readonly Ports[] = []) => [...before, portsIn(text)],
+    )
     .option('--address <address>', 'Local address to listen on', addressIn, '127.0.0.1')
     .action(
-      action<[string, Ports, { address: string }]>(terminal, async (...given) => {
+      action<[string, Ports[], { address: string }]>(terminal, async (...given) => {
         const { forward } = await import('./forward.ts');
         await forward(...given);
       }),

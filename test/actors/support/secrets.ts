@@ -68,7 +68,7 @@ export function secretWorld(records: readonly StateRecord[] = [], fleet: FleetVi
     nextOf,
     record: (id: ContainerId): ContainerRecord => state.tenant(acme).containers.get(id)!,
     versions: (name: string): number[] => [...(state.tenant(acme).secrets.values.get(name)?.keys() ?? [])],
-    put: (name: string, version = nextOf(name), more: { binary?: true } = {}) =>
+    put: (name: string, version = nextOf(name), more: { binary?: true; stage?: 'only' | 'over' } = {}) =>
       write({ type: 'secret.put', tenant: acme, name, version, sealed: sealedAs(`${name}@${version}`), ...more }),
     remove: (name: string) => write({ type: 'secret.remove', tenant: acme, name }),
     list: () => (bodyOf(read({ type: 'secret.list', tenant: acme })) as { data: unknown[] }).data,

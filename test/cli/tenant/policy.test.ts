@@ -17,10 +17,12 @@ t.test('options make a policy, and change one', async (t) => {
   t.ok(namesPolicy({ healthRetries: 2 }));
   t.same(await of({ restart: 'never', stopGrace: 0 }), { restart: 'never', stop_grace_seconds: 0 });
   const http = { port: 8080, path: '/' };
-  t.same(await of({ healthHttp: http }), { health: { http, restart_unhealthy: true } });
+  t.same(await of({ healthHttp: http }), { health: { http } }, 'the default of the API stays');
+  t.same(await of({ healthHttp: http, restartUnhealthy: true }), { health: { http, restart_unhealthy: true } });
+  t.ok(namesPolicy({ restartUnhealthy: true }));
   t.same(await of({ healthTcp: 1, restart: 'never' }), {
     restart: 'never',
-    health: { tcp: { port: 1 }, restart_unhealthy: false },
+    health: { tcp: { port: 1 } },
   });
   const stored = { ...defaultPolicy, health: { http, interval: 7, restart_unhealthy: false } };
   t.same(await of({ healthInterval: 3 }, stored), { ...stored, health: { ...stored.health, interval: 3 } });
@@ -31,7 +33,7 @@ t.test('options make a policy, and change one', async (t) => {
   );
   const none = { ...stored, health: { none: true } };
   t.same(await of({ health: false }, stored), none, 'not even that of the image');
-  t.same(await of({ healthTcp: 1 }, none), { ...stored, health: { tcp: { port: 1 }, restart_unhealthy: true } });
+  t.same(await of({ healthTcp: 1 }, none), { ...stored, health: { tcp: { port: 1 } } });
   await t.rejects(of({ healthRetries: 1 }, none), /there is no check/);
 });
 
@@ -41,7 +43,7 @@ t.test('a file, over which options win', async (t) => {
   t.same(await of({ policy: file, stopGrace: 5, healthRetries: 9 }), {
     restart: 'on_failure',
     stop_grace_seconds: 5,
-    health: { tcp: { port: 5432 }, retries: 9, restart_unhealthy: true },
+    health: { tcp: { port: 5432 }, retries: 9 },
   });
   for (const [text, message] of [
     ['restrat: never\n', 'there is no setting "restrat": did you mean restart?'],

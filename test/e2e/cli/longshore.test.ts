@@ -253,10 +253,10 @@ t.test('the command line', async (t) => {
     t.match(typed.out, /31 97/, 'the size of the terminal');
     t.equal(typed.code, 5);
     const body = { text: '' };
-    const forwarded = await longshore(['forward', 'web', '0:8080'], {
+    const forwarded = await longshore(['forward', 'web', '0:8080', '0:9999'], {
       watch: ({ err }, interrupt) => {
         const [, address] = /^(127\.0\.0\.1:\d+) is port 8080/.exec(err) ?? [];
-        if (address === undefined || body.text !== '') return;
+        if (address === undefined || body.text !== '' || !err.includes('port 9999 of web is not open yet')) return;
         body.text = 'asked';
         void fetch(`http://${address}/`)
           .then(async (answer) => (body.text = await answer.text()))

@@ -175,3 +175,45 @@ t.test('a rollback takes away secrets that the version before had not', (t) => {
   t.match(world.list(), [{ used_by: [] }]);
   t.end();
 });
+
+t.test('a staged value waits for the next start or update of each container', (t) => {
+  const [web, worker] = [
+    using('db', 1),
+    using('db', 1, { desired: 'stopped', observed: observation('stopped') }, 'worker'),
+  ];
+  const world = secretWorld([web, worker]);
+  world.put('db', 1);
+  world.put('db', 2, { stage: 'only' });
+  t.same(world.roll(), [], 'nobody comes to it by itself');
+  t.match(world.list(), [{ version: 2, staged: true, behind: [web.id, worker.id] }]);
+
+  world.write({ type: 'container.start', tenant: acme, id: worker.id });
+  t.match(world.record(worker.id), {
+    desired: 'running',
+    generation: worker.generation + 1,
+    secrets: { env: { TOKEN: { version: 2 } } },
+  });
+  t.match(world.list(), [{ behind: [web.id] }]);
+  world.write({ type: 'container.update', tenant: acme, id: web.id, patch: {} });
+  t.match(world.record(web.id).secrets, { env: { TOKEN: { version: 1 } } }, 'nothing changes');
+  world.write({ type: 'container.update', tenant: acme, id: web.id, patch: { env: { A: '1' } } });
+  t.match(world.record(web.id).secrets, { env: { TOKEN: { version: 2 } } });
+  t.match(world.list(), [{ staged: true, behind: [] }]);
+  t.end();
+});
+
+t.test('a value that is staged no longer is an update of those that are behind', (t) => {
+  const web = using('db', 1);
+  const world = secretWorld([web]);
+  world.put('db', 1);
+  world.put('db', 2, { stage: 'only' });
+  t.equal(world.put('db', 1, { stage: 'over' }).reply.code, 'precondition_failed', 'another value came between');
+  world.put('db', 2, { stage: 'over' });
+  t.notMatch(world.list(), [{ staged: true }]);
+  t.same(updated(world.roll()), [web.id]);
+  world.put('db', 3, { stage: 'only' });
+  world.tell(web.id, 'done');
+  world.put('db', 4);
+  t.same(updated(world.roll()), [web.id], 'a later value that is not staged takes all along');
+  t.end();
+});
