@@ -56,7 +56,7 @@ async function ps(context: Context, { watch, label, status, project }: PsOptions
   });
 }
 
-/** A line for each container that matches, and one for each change of what a line says, until Ctrl-C. */
+/** A line for each container that matches, and for each change of what it says, until Ctrl-C. */
 async function watchAll({ api, terminal, isJson }: Context, query: OverviewQuery): Promise<void> {
   const told = new Map<string, string>();
   const write = (line: string): void => void terminal.stdout.write(`${line}\n`);

@@ -94,6 +94,8 @@ export async function showDemo(
     `  container  ${demoName} (${id}) is ${status.status}${reachable.length === 0 ? '' : `, ${reachable.join(', ')}`}`,
   );
   for (const line of lines) say(`  log        ${line}`);
+  // A static BusyBox without a resolver ends with a segmentation fault.
+  say('             its image looks up no names: in it, wget takes addresses alone');
   say(`  quota      ${used.join(', ')}`);
   say('');
   say(`  API        ${api.baseUrl}`);

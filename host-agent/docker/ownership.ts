@@ -20,7 +20,7 @@ export const labels = {
   published: 'longshore.published',
   /** The name of the image, for people. */
   reference: 'longshore.reference',
-  /** The digest that the name had in its registry when the container was made, and when that was. */
+  /** The digest that the name had when the container was made, and when that was. */
   digest: 'longshore.digest',
   resolvedAt: 'longshore.resolved-at',
   /** Of a volume: where its container has it. */

@@ -139,7 +139,7 @@ export const Observation = Type.Object({
    * none. Absent: its agent tries again by itself, or does not say.
    */
   refused_login: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  /** Of the copy that is there. Absent: its image came from no registry, or its agent does not say. */
+  /** Of the copy that is there. Absent: it came from no registry, or its agent does not say. */
   image: Type.Optional(ImageSeen),
 });
 export type Observation = Static<typeof Observation>;

@@ -105,7 +105,7 @@ const versionFields = {
   tag: Type.Union([Type.String(), Type.Null()]),
   digest: Type.Union([Type.String(), Type.Null()]),
   pull_policy: PullPolicy,
-  /** Its image is pulled, also where its tag is here (`ContainerSpec.repull`). Absent: as its policy says. */
+  /** Its image is pulled, also if it is here (`ContainerSpec.repull`). Absent: as `pull_policy`. */
   repull: Type.Optional(Count),
   ports: Type.Array(Port),
   env: Type.Record(Type.String(), Type.String()),

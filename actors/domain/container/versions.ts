@@ -121,7 +121,7 @@ export function backFrom(before: ContainerRecord, after: ContainerRecord): Conta
   return stored(after, [settled, ...older]);
 }
 
-/** Of the newest version. While an update is under way, its host may still speak of what ran before. */
+/** Of the newest version. During an update, its host may still speak of what ran before. */
 export const digestIn = (
   { observed, observedOrder, update }: ContainerRecord,
   { generation, digest, outcome }: PastVersion,

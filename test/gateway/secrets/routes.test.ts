@@ -20,10 +20,12 @@ function stage(keys: Vault | undefined = vault, before: (question: Question) => 
     return { code: reply.code, body: String(reply.body) };
   });
   const handlers = secretRoutes({ ...services, vault: keys });
-  const put = async (name: string, text: string, more: object = {}) => {
+  const put = async (name: string, text: string, more: object = {}, stage = false) => {
     const valid = validateSecret({ value: text, ...more });
     if (!valid.ok) throw new Error('not valid');
-    return handlers['secret.put'](callOf('secret.put', { params: { secret: name }, body: valid.value }));
+    return handlers['secret.put'](
+      callOf('secret.put', { params: { secret: name }, query: { stage }, body: valid.value }),
+    );
   };
   const login = async (host: string, password: string, username = 'ci') => {
     const valid = validateLogin({ username, password });
@@ -70,6 +72,19 @@ t.test('a value that does not open is replaced', async (t) => {
   const body = { bytes: Buffer.from(value), isBinary: false };
   const result = await handlers['secret.put'](callOf('secret.put', { params: { secret: 'db' }, body }));
   t.match(result, { code: 'ok', body: /"version":2/ });
+});
+
+t.test('a value is staged, and the same one without that is staged no longer', async (t) => {
+  const { put, types } = stage();
+  await put('db', 'one');
+  t.match(await put('db', value, {}, true), { body: /"version":2.*"staged":true/ });
+  types();
+  t.match(await put('db', value, {}, true), { body: /"version":2.*"staged":true/ });
+  t.same(types(), ['secret.material'], 'it only reads');
+  const { body } = (await put('db', value)) as { body: string };
+  t.match(body, /"version":2/);
+  t.notMatch(body, /staged/);
+  t.same(types(), ['secret.material', 'secret.put']);
 });
 
 t.test('of two puts at the same time, the second is sealed again for the version after', async (t) => {
