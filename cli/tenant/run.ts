@@ -84,13 +84,18 @@ export function envFileIn(path: string, text: string, env: NodeJS.ProcessEnv): R
   try {
     const found = variablesIn(text, (name) => env[name]);
     const wrong = Object.keys(found).find((name) => !isVariable.test(name));
-    if (wrong !== undefined) throw new WrongUsage(`${path}: "${wrong}": ${variableText}`);
+    if (wrong !== undefined)
+      throw new WrongUsage(`${path}: line ${lineWith(text, wrong)}: "${wrong}": ${variableText}`);
     return found;
   } catch (error) {
     if (!(error instanceof BadLine)) throw error;
     throw new WrongUsage(`${path}: ${error.message}`);
   }
 }
+
+/** The last line that sets the variable. */
+const lineWith = (text: string, name: string): number =>
+  text.split('\n').findLastIndex((line) => line.replace(/^\s*(?:export\s+)?/, '').startsWith(name)) + 1;
 
 /** @throws WrongUsage if it names a port of the host, too, as that of docker does */
 export function portIn(text: string): number | string {
@@ -330,7 +335,7 @@ export function addRun(program: Command, terminal: Terminal): void {
     withPolicy(withReset(withProcess(shaped(changing.option('-i, --image <image>', 'New image'))))),
     'the update is done',
   )
-    .option('--pull', 'Look again at what the tag names, and run it if that is another image')
+    .option('--pull', 'Run what the tag names now, if it was pushed again')
     .option('--unset <NAME>', 'Environment variable, or path of a secret file, to remove', collect)
     .action(
       action<[string, string[], UpdateOptions]>(terminal, async (context, name, command, options) => {

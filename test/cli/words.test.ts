@@ -50,9 +50,9 @@ t.test('a file of variables is blamed with its line and key', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'web.env');
   for (const [text, words] of [
-    ['A=1\nexport B=2\n', /web\.env:2: leave out "export"/],
-    ['# note\n1A=1\n', /web\.env:2: "1A": a name begins with a letter/],
-    ['A\n', /web\.env:1: a line must be NAME=value/],
+    ['# note\nexport 1A=1\n', /web\.env: line 2: "1A": a name begins with a letter/],
+    ['A=1\n=2\n', /web\.env: line 2: it must be NAME=value/],
+    ['A="1\n', /web\.env: line 1: its quotes are not closed/],
   ] as const) {
     writeFileSync(file, text);
     t.match(await longshore('run', 'web', '--env-file', file), { code: 2, err: words });

@@ -31,7 +31,10 @@ t.test('a file of variables', (t) => {
     message: 'web.env: line 2: it must be NAME=value',
   });
   t.throws(() => envFileIn('web.env', 'A="1', env), { message: 'web.env: line 1: its quotes are not closed' });
-  t.throws(() => envFileIn('web.env', '1A=1', env), { name: 'WrongUsage', message: /^web\.env: "1A": a name begins/ });
+  t.throws(() => envFileIn('web.env', '1A=1', env), {
+    name: 'WrongUsage',
+    message: /^web\.env: line 1: "1A": a name begins/,
+  });
   t.end();
 });
 
