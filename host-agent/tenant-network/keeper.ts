@@ -1,7 +1,7 @@
 /**
- * Makes the kernel as the agent wishes, and keeps it so. Each pass looks at what is there and
- * repairs the difference: events of the kernel only wake it, because some changes send none. What
- * can't be done for one container is said of that container alone.
+ * Brings the kernel to what the agent desires, and keeps it so. Each pass looks at what is there
+ * and repairs the difference: events of the kernel only wake it, because some changes send none.
+ * What can't be done for one container is said of that container alone.
  */
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
@@ -20,7 +20,7 @@ import {
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
 import { runProgram } from './programs.ts';
 import { elementsOf, marksOf, tableChange, tableName, wholeTable, type Element, type Marks } from './rules.ts';
-import type { Attachment, NetworkWish } from './wish.ts';
+import type { Attachment, DesiredNetwork } from './desired.ts';
 
 export interface KeeperOptions {
   /** Name of the router namespace: another one for each cluster and host. */
@@ -57,7 +57,7 @@ export class Keeper {
   }
 
   /** One pass. Throws where nothing at all can be done. */
-  async keep(wish: NetworkWish): Promise<Attached> {
+  async keep(desired: DesiredNetwork): Promise<Attached> {
     const { router } = this.#options;
     if ((await ensureRouter(router)) === 'made') {
       this.#elements = undefined;
@@ -66,11 +66,11 @@ export class Keeper {
       await runProgram(inRouter(router, ['sh', '-c', script]));
     }
     // First the rules: what was taken away is cut before anything else.
-    await this.#keepRules(wish);
-    return this.#keepLinks(wish);
+    await this.#keepRules(desired);
+    return this.#keepLinks(desired);
   }
 
-  async #keepRules({ attached }: NetworkWish): Promise<void> {
+  async #keepRules({ attached }: DesiredNetwork): Promise<void> {
     this.#marks = marksOf(
       attached.map(({ tenant }) => tenant),
       this.#marks,
@@ -101,10 +101,10 @@ export class Keeper {
     return runProgram(inRouter(this.#options.router, list)).catch(() => undefined);
   }
 
-  async #keepLinks(wish: NetworkWish): Promise<Attached> {
+  async #keepLinks(desired: DesiredNetwork): Promise<Attached> {
     const { router, log } = this.#options;
     const [there, places] = await Promise.all([this.#links(), this.#places()]);
-    const wanted = new Map(wish.attached.map((attachment) => [linkOf(attachment), attachment]));
+    const wanted = new Map(desired.attached.map((attachment) => [linkOf(attachment), attachment]));
     for (const name of there.keys()) {
       if (wanted.has(name)) continue;
       this.#sides.delete(name);
@@ -115,7 +115,7 @@ export class Keeper {
     const states = new Map<ContainerId, string | null>();
     for (const [name, attachment] of wanted) {
       try {
-        await this.#attach(wish, attachment, there.get(name), places);
+        await this.#attach(desired, attachment, there.get(name), places);
         states.set(attachment.id, null);
       } catch (error) {
         this.#sides.delete(name);
@@ -133,15 +133,15 @@ export class Keeper {
 
   /** Attaches the container, or repairs both ends of its link. */
   async #attach(
-    wish: NetworkWish,
+    desired: DesiredNetwork,
     attachment: Attachment,
     link: Link | undefined,
     places: ReadonlySet<string>,
   ): Promise<void> {
     const { router, namespaces } = this.#options;
     const name = linkOf(attachment);
-    const [own, theirs] = [routerSide(attachment), containerSide(attachment, wish)];
-    const isUp = link?.operstate === 'UP' && link.mtu === wish.mtu;
+    const [own, theirs] = [routerSide(attachment), containerSide(attachment, desired)];
+    const isUp = link?.operstate === 'UP' && link.mtu === desired.mtu;
     if (isUp && this.#sides.get(name) === own + theirs && isPlaced(attachment, places)) return;
     const sandbox = openSandbox(attachment.namespace, namespaces, router);
     const enter = (command: readonly string[], input: string) =>
@@ -151,7 +151,7 @@ export class Keeper {
         if (link !== undefined) await runProgram(['ip', '-n', router, 'link', 'delete', name]);
         // One that an earlier run of this program, or another agent, has left in it.
         await enter(inSandbox(['sh', '-c', `ip link delete ${containerLink} 2>/dev/null || true`]), '');
-        await enter(['ip', '-n', router, '-batch', '-'], makeLink(attachment, '/proc/self/fd/3', wish.mtu));
+        await enter(['ip', '-n', router, '-batch', '-'], makeLink(attachment, '/proc/self/fd/3', desired.mtu));
       }
       await enter(inSandbox(['sh', '-c', `${setSysctls(containerSysctls)} && exec ip -batch -`]), theirs);
       await runProgram(['ip', '-n', router, '-batch', '-'], { input: own });

@@ -5,7 +5,7 @@
  * lie in an answer. Pure.
  */
 import { createHash } from 'node:crypto';
-import type { Attachment, NetworkWish } from './wish.ts';
+import type { Attachment, DesiredNetwork } from './desired.ts';
 
 /** Of all ends in the router namespace: each link is a network of its own. */
 const routerMac = 'ee:ee:ee:ee:ee:ee';
@@ -50,7 +50,7 @@ export function routerSide(attachment: Attachment): string {
 }
 
 /** In the sandbox's namespace, as often as you like. */
-export function containerSide({ ipv4, ipv6 }: Attachment, { ranges }: Pick<NetworkWish, 'ranges'>): string {
+export function containerSide({ ipv4, ipv6 }: Attachment, { ranges }: Pick<DesiredNetwork, 'ranges'>): string {
   const hasIpv4 = ipv4 !== null && ranges.ipv4 !== null;
   return lines([
     hasIpv4 && `addr replace ${ipv4}/32 dev ${containerLink}`,

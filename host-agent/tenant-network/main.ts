@@ -11,8 +11,8 @@ import { Keeper } from './keeper.ts';
 import { NetworkService } from './service.ts';
 
 export const settings = {
-  NET_SOCKET: text('Unix socket on which the agent gives its wish. Only the agent may reach its folder.'),
-  NET_STATE_DIR: text('Folder in which the last wish is kept.'),
+  NET_SOCKET: text('Unix socket on which the agent says what is desired. Only the agent may reach its folder.'),
+  NET_STATE_DIR: text('Folder in which the last desired state is kept.'),
   NET_ROUTER: text('Name of the router namespace, another one for each agent of a machine.', { fallback: 'longshore' }),
   NET_NAMESPACES: text('Folder in which the engine has the files of its network namespaces.', {
     fallback: '/var/run/docker/netns',

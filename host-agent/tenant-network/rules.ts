@@ -5,7 +5,7 @@
  * tracked, so both directions are looked up, and a member that goes is cut at once. Pure.
  */
 import { linkOf } from './links.ts';
-import type { Attachment } from './wish.ts';
+import type { Attachment } from './desired.ts';
 
 export const tableName = 'longshore';
 

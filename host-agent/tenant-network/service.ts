@@ -1,11 +1,11 @@
 /**
- * The program's life: the agent gives its wish over a unix socket, and hears which containers are
- * attached. The last wish is kept on disk, so that after a restart of the machine, and while the
- * agent is away, the network is as it was.
+ * The program's life: the agent says over a unix socket what is desired, and hears which containers
+ * are attached. The last desired state is kept on disk, so that after a restart of the machine, and
+ * while the agent is away, the network is as it was.
  *
- * `PUT /wish` has a NetworkWish as its body, and answers after a pass that has it in force:
- * `{"attached": {"<container>": null | "<why not>"}}`. 400: it is no wish; 503: nothing can be done
- * now, and `message` says why.
+ * `PUT /network` has a DesiredNetwork as its body, and answers after a pass that has it in force:
+ * `{"attached": {"<container>": null | "<why not>"}}`. 400: the body has not that form; 503:
+ * nothing can be done now, and `message` says why.
  */
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -17,11 +17,11 @@ import { Doorbell } from '../../lib/time/doorbell.ts';
 import { MiB, seconds } from '../../schemas/limits/units.ts';
 import type { Attached, Keeper } from './keeper.ts';
 import { watchLinks } from './watch.ts';
-import { NetworkWish } from './wish.ts';
+import { DesiredNetwork } from './desired.ts';
 
-const decodeWish = decoder(NetworkWish);
+const decodeDesired = decoder(DesiredNetwork);
 /** A thousand containers take half of it. */
-const wishBytes = 1 * MiB;
+const bodyBytes = 1 * MiB;
 const stopMs = 5 * seconds;
 
 export interface ServiceOptions {
@@ -35,7 +35,7 @@ export interface ServiceOptions {
 }
 
 interface Waiter {
-  readonly wish: NetworkWish;
+  readonly desired: DesiredNetwork;
   readonly settle: (outcome: Attached | Error) => void;
 }
 
@@ -44,19 +44,19 @@ export class NetworkService {
   readonly #doorbell = new Doorbell();
   readonly #ending = new AbortController();
   readonly #file: string;
-  #wish: NetworkWish | undefined;
+  #desired: DesiredNetwork | undefined;
   #waiters: Waiter[] = [];
   #server: Server | undefined;
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: ServiceOptions) {
     this.#options = options;
-    this.#file = join(options.stateFolder, 'wish.json');
+    this.#file = join(options.stateFolder, 'desired.json');
   }
 
   async start(): Promise<void> {
     const { socket, router, log } = this.#options;
-    this.#wish = this.#readWish();
+    this.#desired = this.#readDesired();
     const { signal } = this.#ending;
     this.#running = Promise.all([this.#run(), watchLinks(router, () => this.#doorbell.ring(), signal, log)]);
     rmSync(socket, { force: true });
@@ -82,13 +82,13 @@ export class NetworkService {
     return stopMs;
   }
 
-  #readWish(): NetworkWish | undefined {
+  #readDesired(): DesiredNetwork | undefined {
     try {
-      return decodeWish(readFileSync(this.#file));
+      return decodeDesired(readFileSync(this.#file));
     } catch (error) {
       const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
       // The agent gives it again.
-      if (!isAbsent) this.#options.log.warn('tenant_network_wish_damaged', { file: this.#file, error });
+      if (!isAbsent) this.#options.log.warn('tenant_network_state_damaged', { file: this.#file, error });
       return undefined;
     }
   }
@@ -97,11 +97,11 @@ export class NetworkService {
     const { keeper, intervalMs, log } = this.#options;
     while (!this.#ending.signal.aborted) {
       const waiters = this.#waiters.splice(0);
-      const wish = waiters.at(-1)?.wish ?? this.#wish;
-      if (wish !== undefined) {
+      const desired = waiters.at(-1)?.desired ?? this.#desired;
+      if (desired !== undefined) {
         let outcome: Attached | Error;
         try {
-          outcome = await keeper.keep(wish);
+          outcome = await keeper.keep(desired);
         } catch (error) {
           outcome = error instanceof Error ? error : new Error(String(error));
           log.error('tenant_network_failed', { error });
@@ -117,32 +117,32 @@ export class NetworkService {
     const say = (status: number, body: object): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     };
-    if (request.method !== 'PUT' || request.url !== '/wish') {
-      say(404, { message: 'there is PUT /wish alone' });
+    if (request.method !== 'PUT' || request.url !== '/network') {
+      say(404, { message: 'there is PUT /network alone' });
       return;
     }
     const body = await bodyOf(request);
     if (body === undefined) {
-      say(413, { message: `a wish has at most ${wishBytes} bytes` });
+      say(413, { message: `a desired network has at most ${bodyBytes} bytes` });
       return;
     }
-    let wish: NetworkWish;
+    let desired: DesiredNetwork;
     try {
-      wish = decodeWish(body);
+      desired = decodeDesired(body);
     } catch (error) {
       say(400, { message: error instanceof Error ? error.message : String(error) });
       return;
     }
-    const outcome = await this.#give(wish);
+    const outcome = await this.#give(desired);
     if (outcome instanceof Error) say(503, { message: outcome.message });
     else say(200, { attached: Object.fromEntries(outcome) });
   }
 
-  #give(wish: NetworkWish): Promise<Attached | Error> {
-    writePrivateFile(this.#file, JSON.stringify(wish));
-    this.#wish = wish;
+  #give(desired: DesiredNetwork): Promise<Attached | Error> {
+    writePrivateFile(this.#file, JSON.stringify(desired));
+    this.#desired = desired;
     return new Promise((settle) => {
-      this.#waiters.push({ wish, settle });
+      this.#waiters.push({ desired, settle });
       this.#doorbell.ring();
     });
   }
@@ -154,7 +154,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.byteLength;
-    if (bytes > wishBytes) return undefined;
+    if (bytes > bodyBytes) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -18,7 +18,7 @@ export async function watchLinks(router: string, onChange: () => void, signal: A
       });
       child.once('close', () => resolve());
     });
-    // Before the first wish there is no namespace.
+    // Before the first desired state there is no namespace.
     await sleep(pauseMs, signal);
   }
 }

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { linkOf, macOf } from '../../../host-agent/tenant-network/links.ts';
 import { elementsOf, marksOf, tableChange, wholeTable } from '../../../host-agent/tenant-network/rules.ts';
-import type { Attachment } from '../../../host-agent/tenant-network/wish.ts';
+import type { Attachment } from '../../../host-agent/tenant-network/desired.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 
 const container = (at: number, tenant: string, ipv4: string | null = `10.200.0.${at}`): Attachment => ({

@@ -12,7 +12,7 @@ import { toolHere } from '../../../../dev/fetch/tools.ts';
 import { run } from '../../../../dev/process/run.ts';
 import { repositoryRoot } from '../../../../dev/paths.ts';
 import { pathWithNft } from '../../../../dev/servers/nft.ts';
-import type { Attachment, NetworkWish } from '../../../../host-agent/tenant-network/wish.ts';
+import type { Attachment, DesiredNetwork } from '../../../../host-agent/tenant-network/desired.ts';
 import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { until } from '../../../support/until.ts';
@@ -39,8 +39,8 @@ export interface Sandbox {
 export interface Rig {
   readonly router: string;
   sandbox(): Promise<Sandbox>;
-  /** Gives a wish of these, and returns what the program says of each. */
-  wish(...attached: readonly Attachment[]): Promise<Record<string, string | null>>;
+  /** Desires these attached, and returns what the program says of each. */
+  desire(...attached: readonly Attachment[]): Promise<Record<string, string | null>>;
   put(body: string): Promise<{ readonly status: number; readonly body: string }>;
   inRouter(...command: readonly string[]): Promise<string>;
   kill(): Promise<void>;
@@ -73,7 +73,7 @@ export async function startRig(t: Test): Promise<Rig> {
   const socket = join(folder, 'net.sock');
   const put = (body: string): Promise<{ status: number; body: string }> =>
     new Promise((resolve, reject) => {
-      const asking = request({ socketPath: socket, path: '/wish', method: 'PUT' }, (response) => {
+      const asking = request({ socketPath: socket, path: '/network', method: 'PUT' }, (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (part: string) => (text += part));
         response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
@@ -152,9 +152,9 @@ export async function startRig(t: Test): Promise<Rig> {
     put,
     start,
     kill: () => end('SIGKILL'),
-    wish: async (...attached) => {
-      const wish: NetworkWish = { v: 1, ranges, mtu: 1420, attached: [...attached] };
-      const { status, body } = await put(JSON.stringify(wish));
+    desire: async (...attached) => {
+      const desired: DesiredNetwork = { v: 1, ranges, mtu: 1420, attached: [...attached] };
+      const { status, body } = await put(JSON.stringify(desired));
       if (status !== 200) throw new Error(`${status} ${body}`);
       return (JSON.parse(body) as { attached: Record<string, string | null> }).attached;
     },

@@ -19,7 +19,7 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
   const [web, store, foreign] = [await rig.sandbox(), await rig.sandbox(), await rig.sandbox()];
   for (const sandbox of [web, store, foreign]) await sandbox.listen(port);
   const all = [attachment(web, 'demo', 1), attachment(store, 'demo', 2), attachment(foreign, 'other', 3)] as const;
-  t.same(Object.values(await rig.wish(...all)), [null, null, null]);
+  t.same(Object.values(await rig.desire(...all)), [null, null, null]);
 
   const isWhole = async (): Promise<boolean> => {
     const ways = await Promise.all([
@@ -93,28 +93,28 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
   for (const [what, breakIt] of breaks) {
     await t.test(`${what}: it is repaired`, async (t) => {
       await breakIt();
-      if (what.startsWith('a set')) await rig.wish(all[0], all[1], { ...all[2], run: 'second' });
+      if (what.startsWith('a set')) await rig.desire(all[0], all[1], { ...all[2], run: 'second' });
       await until('all is as before', async () => (await isWhole()) && (await isClosed()));
       t.pass();
-      await rig.wish(...all);
+      await rig.desire(...all);
     });
   }
 
-  await t.test('the program is killed: everything goes on, and the next one keeps the last wish', async (t) => {
+  await t.test('the program is killed: everything goes on, and the next one keeps the last desired state', async (t) => {
     await rig.kill();
     t.ok(await isWhole());
     t.ok(await isClosed());
     await rig.inRouter('ip', 'link', 'delete', linkOf(all[0]));
     await rig.start();
-    await until('it is repaired without a new wish', isWhole);
+    await until('it is repaired without being asked again', isWhole);
     t.ok(await isClosed());
   });
 
   await t.test('an address that goes to another tenant is cut from the first at once', async (t) => {
-    t.same(Object.values(await rig.wish(all[0], { ...all[1], tenant: all[2].tenant }, all[2])), [null, null, null]);
+    t.same(Object.values(await rig.desire(all[0], { ...all[1], tenant: all[2].tenant }, all[2])), [null, null, null]);
     t.equal(await web.connect('10.200.0.2', port), 'ECONNREFUSED');
     t.equal(await foreign.connect('10.200.0.2', port), 'ok');
-    await rig.wish(...all);
+    await rig.desire(...all);
     t.ok(await isWhole());
   });
 
@@ -128,23 +128,23 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
     const host = (): Promise<string> => web.must('cat', '/proc/net/dev');
     const before = await host();
     const broken = Object.values(wrong).map((namespace, at) => ({ ...attachment(web, 'demo', 10 + at), namespace }));
-    const said = await rig.wish(...all, ...broken);
+    const said = await rig.desire(...all, ...broken);
     t.same(Object.values(said).slice(0, 3), [null, null, null], 'the others are attached');
     for (const { id, namespace } of broken) t.match(said[id], /namespace|is not in/, namespace);
     t.equal((await host()).split('\n').length, before.split('\n').length);
     t.ok(await isWhole());
-    await rig.wish(...all);
+    await rig.desire(...all);
   });
 
-  await t.test('what is no wish is refused, and changes nothing', async (t) => {
+  await t.test('what is no desired network is refused, and changes nothing', async (t) => {
     for (const body of ['', '[]', '{"v":1}', JSON.stringify({ v: 1, ranges: {}, mtu: 1, attached: [] })])
       t.equal((await rig.put(body)).status, 400, body);
     t.equal((await rig.put(`"${'x'.repeat(2 ** 20)}"`)).status, 413);
     t.ok(await isWhole());
   });
 
-  await t.test('what is gone from the wish is gone from the kernel', async (t) => {
-    await rig.wish(all[0]);
+  await t.test('what is desired no more is gone from the kernel', async (t) => {
+    await rig.desire(all[0]);
     t.equal(await web.connect('10.200.0.2', port), 'ECONNREFUSED');
     const links = await rig.inRouter('ip', '-br', 'link');
     t.match(links, linkOf(all[0]));

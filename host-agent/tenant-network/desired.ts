@@ -24,11 +24,11 @@ export const Attachment = Type.Object({
 });
 export type Attachment = Static<typeof Attachment>;
 
-export const NetworkWish = Type.Object({
+export const DesiredNetwork = Type.Object({
   v: Type.Literal(1),
   /** Ranges of the cluster, as CIDR; `ipv4` is null where the operator gave none. */
   ranges: Type.Object({ ipv4: Type.Union([Type.String(), Type.Null()]), ipv6: Type.String() }),
   mtu: Type.Integer({ minimum: 1280, maximum: 9216 }),
   attached: Type.Array(Attachment),
 });
-export type NetworkWish = Static<typeof NetworkWish>;
+export type DesiredNetwork = Static<typeof DesiredNetwork>;
