@@ -56,7 +56,7 @@ const othersMayRead = 0o077;
 export const notToken = (what: string): Refused =>
   new Refused(`${what} is not a token: a token is a JWT, three parts with dots between them`);
 
-type Variable = 'LONGSHORE_SERVER' | 'LONGSHORE_TOKEN' | 'LONGSHORE_CONFIG';
+type Variable = 'LONGSHORE_SERVER' | 'LONGSHORE_TOKEN' | 'LONGSHORE_CONFIG' | 'LONGSHORE_COMPLETION_TIMEOUT';
 
 /** One that is empty is not set: so a build server passes a secret that it lacks. */
 export const variableOf = (env: NodeJS.ProcessEnv, name: Variable): string | undefined => env[name] || undefined;

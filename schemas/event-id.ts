@@ -14,6 +14,9 @@ export function placeOfEvent(id: string): { readonly entry: number; readonly ind
   return entry === undefined ? undefined : { entry: Number(entry), index: Number(index) };
 }
 
+/** The partition of the tenant, as text. */
+export const partitionOfEvent = (id: string): string => id.slice(0, id.indexOf('-'));
+
 /** Compares ids of one tenant's events by the order in which they happened. */
 export function compareEvents(one: string, other: string): number {
   const [left, right] = [placeOfEvent(one), placeOfEvent(other)];

@@ -1,10 +1,16 @@
 /** `completion`, and the hidden `__complete` that its scripts run at each press of the Tab key. */
 import { Argument, type Command } from 'commander';
 import { withAbort } from '../../lib/time/backoff.ts';
+import { parseDuration } from '../../lib/time/duration.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Terminal } from '../context.ts';
+import { variableOf } from '../profiles.ts';
 import { scripts, shells, type Shell } from './scripts.ts';
 import { completionOf, type Completion } from './walk.ts';
+
+/** A text that is no duration counts as unset: an error would be written into the line. */
+const timeoutMs = ({ env }: Terminal): number =>
+  parseDuration(variableOf(env, 'LONGSHORE_COMPLETION_TIMEOUT') ?? '') ?? limits.cliCompletionMs;
 
 /** Without a server, a token or an answer in time: what has come until then. */
 async function namesOf(completion: Completion, terminal: Terminal): Promise<ReadonlySet<string>> {
@@ -19,7 +25,7 @@ async function namesOf(completion: Completion, terminal: Terminal): Promise<Read
     }
   };
   try {
-    await withAbort([terminal.signal], find, limits.cliCompletionMs);
+    await withAbort([terminal.signal], find, timeoutMs(terminal));
   } catch {
     // An error would be written into the line that a person types.
   }

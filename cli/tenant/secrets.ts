@@ -82,9 +82,8 @@ async function setSecret(context: Context, name: string, options: SetOptions): P
   const params = { path: { secret: name }, query: options.stage === true ? { stage: true } : {} };
   const set = await dataOf(api.PUT('/api/v2/compute/secrets/{secret}', { params, body }));
   // The same value may be staged no longer: then it is those that are still behind.
-  const isTaken = set.version !== before.version || before.behind.length > 0;
   const isLate = ({ id }: User): boolean => set.version !== before.version || before.behind.includes(id);
-  const users = isTaken && set.staged !== true ? before.users.filter(isLate) : [];
+  const users = set.staged === true ? [] : before.users.filter(isLate);
   if (set.staged === true) tell(stagedText(before.users, set.behind));
   if (users.length > 0) tell(`restarts ${users.map((user) => user.name).join(', ')}`);
   for (const user of detach === true ? [] : users) {

@@ -60,16 +60,13 @@ export function operatorUsage({ usage, clock, log }: OperatorUsageOptions): Hand
       if (by === 'tenant') {
         if (sums.size > 0) rows.push({ tenant_id: tenant, ...shown(totalOf(sums.values())) });
       } else {
-        const left = behind(sums, from?.tenant === tenant ? from.id : '') as [
-          ContainerId,
-          Amounts & { name?: string },
-        ][];
+        const left = behind(sums, from?.tenant === tenant ? from.id : '');
         const some = left.slice(0, limit - rows.length);
         for (const [id, sum] of some)
-          rows.push({ tenant_id: tenant, container_id: id, name: sum.name ?? null, ...shown(sum) });
+          rows.push({ tenant_id: tenant, container_id: id as ContainerId, name: sum.name ?? null, ...shown(sum) });
         const last = some.at(-1);
         if (last !== undefined && some.length < left.length)
-          return { rows, next: encodeUsageCursor({ tenant, id: last[0] }) };
+          return { rows, next: encodeUsageCursor({ tenant, id: last[0] as ContainerId }) };
       }
       place = { tenant, id: '' };
     }

@@ -7,7 +7,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { TenantId } from '../../schemas/ids.ts';
-import { compareEvents } from '../../schemas/event-id.ts';
+import { compareEvents, partitionOfEvent } from '../../schemas/event-id.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, tenantOfEventSubject } from '../../schemas/wire/subjects.ts';
 import { placedIn, type PlacedEvent } from './events.ts';
@@ -49,15 +49,13 @@ export function placeIn(lastEventId: string): EventPlace | undefined {
   return seq === undefined || id === undefined ? undefined : { seq: Number(seq), id };
 }
 
-const partitionOf = (id: string): string => id.slice(0, id.indexOf('-'));
-
 /** The events among these that the reader was not given before. Pure. */
 export function newAmong(events: readonly TenantEvent[], position: AllPosition): Omit<AllPage, 'more'> {
   const given = new Map(position.given);
   const fresh = events.filter(({ event: { id } }) => {
-    const before = given.get(partitionOf(id));
+    const before = given.get(partitionOfEvent(id));
     if (before !== undefined && compareEvents(id, before) <= 0) return false;
-    given.set(partitionOf(id), id);
+    given.set(partitionOfEvent(id), id);
     return true;
   });
   return { events: fresh, position: { next: position.next, given } };
@@ -102,7 +100,7 @@ export class AllEventReader {
     if (place === undefined || reason !== undefined)
       return { position: start, reset: { reason: reason ?? 'unknown', oldest: shown } };
     // The message has other events of its container, perhaps after this one.
-    return { position: { next: place.seq, given: new Map([[partitionOf(place.id), place.id]]) } };
+    return { position: { next: place.seq, given: new Map([[partitionOfEvent(place.id), place.id]]) } };
   }
 
   /**

@@ -14,7 +14,7 @@ import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import type { Author } from '../../schemas/api/audit/line.ts';
 import { EventBody, type Event } from '../../schemas/api/event.ts';
-import { compareEvents, placeOfEvent } from '../../schemas/event-id.ts';
+import { compareEvents, partitionOfEvent, placeOfEvent } from '../../schemas/event-id.ts';
 import type { ResetReason } from '../../schemas/api/frames.ts';
 import type { RecentEvents } from '../../schemas/wire/answers.ts';
 import { authorsHeader, EventAuthors } from '../../schemas/records/event-authors.ts';
@@ -71,8 +71,6 @@ const frameIdPattern = /^(?:\d{1,15}\.)?(\d{1,6}-\d{1,15}-\d{1,6})$/;
 /** The event that `Last-Event-ID` names; undefined if it is none of ours. */
 export const eventIdIn = (lastEventId: string): string | undefined => frameIdPattern.exec(lastEventId)?.[1];
 
-const partitionOf = (id: string): string => id.slice(0, id.indexOf('-'));
-
 /**
  * Whether a follower can go on behind an event. Pure.
  * @param oldest that is kept, with its partition
@@ -82,7 +80,7 @@ const partitionOf = (id: string): string => id.slice(0, id.indexOf('-'));
 export function resetOf(id: string | undefined, oldest: string | undefined, last: number): ResetReason | undefined {
   const entry = id === undefined ? undefined : placeOfEvent(id)?.entry;
   if (id === undefined || entry === undefined || entry > last) return 'unknown';
-  if (oldest !== undefined && partitionOf(id) !== partitionOf(oldest)) return 'unknown';
+  if (oldest !== undefined && partitionOfEvent(id) !== partitionOfEvent(oldest)) return 'unknown';
   return oldest === undefined || compareEvents(id, oldest) < 0 ? 'expired' : undefined;
 }
 

@@ -18,7 +18,7 @@ import {
   routerSysctls,
 } from './links.ts';
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
-import { runProgram } from './programs.ts';
+import { runTool } from './tools.ts';
 import { elementsOf, marksOf, tableChange, tableName, wholeTable, type Element, type Marks } from './rules.ts';
 import type { Attachment, DesiredNetwork } from './desired.ts';
 
@@ -45,10 +45,11 @@ const setSysctls = (all: readonly (readonly [string, string])[]): string =>
 export class Keeper {
   readonly #options: KeeperOptions;
   #marks: Marks = new Map();
-  /** What the kernel's sets hold; undefined: the table is to be set whole. */
-  #elements: readonly Element[] | undefined;
-  /** The table as the kernel listed it after it was set. */
-  #rules: string | undefined;
+  /**
+   * What the kernel's sets hold, and its rules as it listed them; undefined: the table is to be set
+   * whole.
+   */
+  #table: { readonly elements: readonly Element[]; readonly rules: string } | undefined;
   /** What was set on each link, to see what it lacks. */
   readonly #sides = new Map<string, string>();
 
@@ -60,10 +61,10 @@ export class Keeper {
   async keep(desired: DesiredNetwork): Promise<Attached> {
     const { router } = this.#options;
     if ((await ensureRouter(router)) === 'made') {
-      this.#elements = undefined;
+      this.#table = undefined;
       this.#sides.clear();
       const script = `${setSysctls(routerSysctls)} && ip link set lo up`;
-      await runProgram(inRouter(router, ['sh', '-c', script]));
+      await runTool(inRouter(router, ['sh', '-c', script]));
     }
     // First the rules: what was taken away is cut before anything else.
     await this.#keepRules(desired);
@@ -76,29 +77,30 @@ export class Keeper {
       this.#marks,
     );
     const elements = elementsOf(attached, this.#marks);
-    const isSet = this.#elements !== undefined && this.#rules !== undefined;
-    const isWhole = isSet && (await this.#listRules()) === this.#rules;
-    const change = isWhole ? tableChange(this.#elements ?? [], elements) : wholeTable(elements);
+    const before = this.#table;
+    const isKept = before !== undefined && before.rules === (await this.#listRules());
+    const there = isKept ? before : undefined;
+    const change = there === undefined ? wholeTable(elements) : tableChange(there.elements, elements);
     if (change === '') return;
-    this.#elements = undefined;
+    this.#table = undefined;
     await this.#nft(change).catch(async (error: unknown) => {
-      if (!isWhole) throw error;
+      if (there === undefined) throw error;
       // Somebody has changed a set by hand.
       this.#options.log.warn('tenant_network_rules_differ', { error });
       await this.#nft(wholeTable(elements));
     });
-    this.#rules = await this.#listRules();
-    this.#elements = elements;
+    const rules = await this.#listRules();
+    this.#table = rules === undefined ? undefined : { elements, rules };
   }
 
   #nft(input: string): Promise<string> {
-    return runProgram(inRouter(this.#options.router, ['nft', '-f', '-']), { input });
+    return runTool(inRouter(this.#options.router, ['nft', '-f', '-']), { input });
   }
 
   /** The rules without what counts, and without the elements, whose listing takes seconds. */
   async #listRules(): Promise<string | undefined> {
     const list = ['nft', '--stateless', '--terse', 'list', 'table', 'inet', tableName];
-    return runProgram(inRouter(this.#options.router, list)).catch(() => undefined);
+    return runTool(inRouter(this.#options.router, list)).catch(() => undefined);
   }
 
   async #keepLinks(desired: DesiredNetwork): Promise<Attached> {
@@ -108,7 +110,7 @@ export class Keeper {
     for (const name of there.keys()) {
       if (wanted.has(name)) continue;
       this.#sides.delete(name);
-      await runProgram(['ip', '-n', router, 'link', 'delete', name]).catch((error: unknown) =>
+      await runTool(['ip', '-n', router, 'link', 'delete', name]).catch((error: unknown) =>
         log.warn('tenant_network_link_left', { link: name, error }),
       );
     }
@@ -126,7 +128,7 @@ export class Keeper {
   }
 
   async #links(): Promise<Map<string, Link>> {
-    const listed = await runProgram(['ip', '-n', this.#options.router, '-j', 'link', 'show']);
+    const listed = await runTool(['ip', '-n', this.#options.router, '-j', 'link', 'show']);
     const links = decodeLinks(Buffer.from(listed));
     return new Map(links.flatMap((link) => (link.ifname.startsWith(linkPrefix) ? [[link.ifname, link] as const] : [])));
   }
@@ -145,16 +147,16 @@ export class Keeper {
     if (isUp && this.#sides.get(name) === own + theirs && isPlaced(attachment, places)) return;
     const sandbox = openSandbox(attachment.namespace, namespaces, router);
     const enter = (command: readonly string[], input: string) =>
-      runProgram(command, { input, namespace: sandbox.descriptor });
+      runTool(command, { input, namespace: sandbox.descriptor });
     try {
       if (!isUp) {
-        if (link !== undefined) await runProgram(['ip', '-n', router, 'link', 'delete', name]);
+        if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
         // One that an earlier run of this program, or another agent, has left in it.
         await enter(inSandbox(['sh', '-c', `ip link delete ${containerLink} 2>/dev/null || true`]), '');
         await enter(['ip', '-n', router, '-batch', '-'], makeLink(attachment, '/proc/self/fd/3', desired.mtu));
       }
       await enter(inSandbox(['sh', '-c', `${setSysctls(containerSysctls)} && exec ip -batch -`]), theirs);
-      await runProgram(['ip', '-n', router, '-batch', '-'], { input: own });
+      await runTool(['ip', '-n', router, '-batch', '-'], { input: own });
       this.#sides.set(name, own + theirs);
     } finally {
       sandbox.close();
@@ -168,7 +170,7 @@ export class Keeper {
   async #places(): Promise<ReadonlySet<string>> {
     const { router } = this.#options;
     const list = async (family: '-4' | '-6', what: 'route' | 'neigh'): Promise<string[]> => {
-      const listed = await runProgram(['ip', '-n', router, '-j', family, what, 'show']);
+      const listed = await runTool(['ip', '-n', router, '-j', family, what, 'show']);
       const places = listed === '' ? [] : decodePlaces(Buffer.from(listed));
       return places.map(({ dst, dev = '' }) => `${what} ${dst} ${dev}`);
     };

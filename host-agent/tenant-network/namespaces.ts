@@ -5,7 +5,7 @@
  */
 import { closeSync, fstatSync, openSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ProgramError, runProgram } from './programs.ts';
+import { ToolError, runTool } from './tools.ts';
 
 /** Where `ip netns` keeps the files of namespaces that have a name. */
 const namedFolder = '/run/netns';
@@ -24,10 +24,10 @@ export const routerFile = (router: string): string => join(namedFolder, router);
 export async function ensureRouter(router: string): Promise<'made' | 'kept'> {
   if (isRouter(router)) return 'kept';
   // A file without a namespace, as after a restart of the machine.
-  await runProgram(['ip', 'netns', 'delete', router]).catch((error: unknown) => {
-    if (!(error instanceof ProgramError)) throw error;
+  await runTool(['ip', 'netns', 'delete', router]).catch((error: unknown) => {
+    if (!(error instanceof ToolError)) throw error;
   });
-  await runProgram(['ip', 'netns', 'add', router]);
+  await runTool(['ip', 'netns', 'add', router]);
   return 'made';
 }
 
@@ -53,11 +53,11 @@ export interface OpenNamespace {
 export function openSandbox(file: string, folder: string, router: string): OpenNamespace {
   const real = orRefuse(() => realpathSync(file), `there is no namespace ${file}`);
   if (dirname(real) !== realpathSync(folder)) throw new NamespaceError(`${file} is not in ${folder}`);
+  const host = hostNamespace();
+  const others = [host, statSync(routerFile(router))];
   const descriptor = orRefuse(() => openSync(real, 'r'), `${file} can't be opened`);
   const close = (): void => closeSync(descriptor);
   const opened = fstatSync(descriptor);
-  const host = hostNamespace();
-  const others = [host, statSync(routerFile(router))];
   if (opened.dev !== host.dev || others.some((other) => isSame(other, opened))) {
     close();
     throw new NamespaceError(`${file} is no namespace of a sandbox`);

@@ -34,10 +34,8 @@ export interface ServiceOptions {
   readonly log: Log;
 }
 
-interface Waiter {
-  readonly desired: DesiredNetwork;
-  readonly settle: (outcome: Attached | Error) => void;
-}
+/** Waits for a pass that has what is desired now. */
+type Waiter = (outcome: Attached | Error) => void;
 
 export class NetworkService {
   readonly #options: ServiceOptions;
@@ -97,7 +95,7 @@ export class NetworkService {
     const { keeper, intervalMs, log } = this.#options;
     while (!this.#ending.signal.aborted) {
       const waiters = this.#waiters.splice(0);
-      const desired = waiters.at(-1)?.desired ?? this.#desired;
+      const desired = this.#desired;
       if (desired !== undefined) {
         let outcome: Attached | Error;
         try {
@@ -106,11 +104,11 @@ export class NetworkService {
           outcome = error instanceof Error ? error : new Error(String(error));
           log.error('tenant_network_failed', { error });
         }
-        for (const { settle } of waiters) settle(outcome);
+        for (const settle of waiters) settle(outcome);
       }
       if (this.#waiters.length === 0) await this.#doorbell.wait(intervalMs);
     }
-    for (const { settle } of this.#waiters.splice(0)) settle(new Error('the program stops'));
+    for (const settle of this.#waiters.splice(0)) settle(new Error('the program stops'));
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -142,7 +140,7 @@ export class NetworkService {
     writePrivateFile(this.#file, JSON.stringify(desired));
     this.#desired = desired;
     return new Promise((settle) => {
-      this.#waiters.push({ desired, settle });
+      this.#waiters.push(settle);
       this.#doorbell.ring();
     });
   }

@@ -9,11 +9,10 @@ import { farEnd } from '../../cli/client/server.ts';
 import { commandLine } from '../../e2e/support/command-line.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { skipWithoutTools } from '../../support/tools.ts';
-import { until } from '../../support/until.ts';
 
-t.setTimeout(300_000);
+t.setTimeout(600_000);
 
-const deadlineMs = 60_000;
+const deadlineMs = 120_000;
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
 /** A folder with `longshore` in it, which knows a server with three containers. */
@@ -35,6 +34,8 @@ async function surroundings(t: Test) {
     LD_LIBRARY_PATH: of['LD_LIBRARY_PATH'],
     HOME: folder,
     LONGSHORE_CONFIG: config,
+    // On a busy machine.
+    LONGSHORE_COMPLETION_TIMEOUT: '1m',
   });
   return { env, folder };
 }
@@ -47,13 +48,7 @@ async function completes(t: Test, offers: Offer): Promise<void> {
   t.same(await offers('run', '--restart', 'on_'), ['on_failure']);
   t.same(await offers('run', '--restart=on_'), ['--restart=on_failure']);
   t.same(await offers('profile', 'use', '127.0.0.1:8'), ['127.0.0.1:80', '127.0.0.1:81']);
-  // On a busy machine the answer may come after the deadline.
-  const names = await until(
-    'names',
-    () => offers('logs', 'w'),
-    (found) => found.length > 0 && !found.includes('shop.yml'),
-  );
-  t.same(names, ['web', 'worker']);
+  t.same(await offers('logs', 'w'), ['web', 'worker']);
   t.same(await offers('apply', '-f', 'sho'), ['shop.yml'], 'a file, where nothing else is known');
 }
 

@@ -100,15 +100,18 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
     });
   }
 
-  await t.test('the program is killed: everything goes on, and the next one keeps the last desired state', async (t) => {
-    await rig.kill();
-    t.ok(await isWhole());
-    t.ok(await isClosed());
-    await rig.inRouter('ip', 'link', 'delete', linkOf(all[0]));
-    await rig.start();
-    await until('it is repaired without being asked again', isWhole);
-    t.ok(await isClosed());
-  });
+  await t.test(
+    'the program is killed: everything goes on, and the next one keeps the last desired state',
+    async (t) => {
+      await rig.kill();
+      t.ok(await isWhole());
+      t.ok(await isClosed());
+      await rig.inRouter('ip', 'link', 'delete', linkOf(all[0]));
+      await rig.start();
+      await until('it is repaired without being asked again', isWhole);
+      t.ok(await isClosed());
+    },
+  );
 
   await t.test('an address that goes to another tenant is cut from the first at once', async (t) => {
     t.same(Object.values(await rig.desire(all[0], { ...all[1], tenant: all[2].tenant }, all[2])), [null, null, null]);

@@ -5,10 +5,10 @@ import { seconds } from '../../schemas/limits/units.ts';
 const deadlineMs = 10 * seconds;
 const outputBytes = 16 * 1024 * 1024;
 
-export class ProgramError extends Error {
+export class ToolError extends Error {
   constructor(program: string, message: string) {
     super(`${program}: ${message}`);
-    this.name = 'ProgramError';
+    this.name = 'ToolError';
   }
 }
 
@@ -18,8 +18,8 @@ export interface RunOptions {
   readonly namespace?: number;
 }
 
-/** @returns what it prints. @throws ProgramError */
-export function runProgram(command: readonly string[], { input = '', namespace }: RunOptions = {}): Promise<string> {
+/** @returns what it prints. @throws ToolError */
+export function runTool(command: readonly string[], { input = '', namespace }: RunOptions = {}): Promise<string> {
   const [program = '', ...args] = command;
   return new Promise((resolve, reject) => {
     const stdio = ['pipe', 'pipe', 'pipe', ...(namespace === undefined ? [] : [namespace])] as const;
@@ -31,11 +31,11 @@ export function runProgram(command: readonly string[], { input = '', namespace }
         if (printed[name].length > outputBytes) child.kill('SIGKILL');
       });
     }
-    child.once('error', (error) => reject(new ProgramError(program, error.message)));
+    child.once('error', (error) => reject(new ToolError(program, error.message)));
     child.once('close', (code, signal) => {
       if (code === 0) resolve(printed.stdout);
-      else if (signal === null) reject(new ProgramError(program, printed.stderr.trim() || `exit code ${code}`));
-      else reject(new ProgramError(program, `no answer within ${deadlineMs} ms`));
+      else if (signal === null) reject(new ToolError(program, printed.stderr.trim() || `exit code ${code}`));
+      else reject(new ToolError(program, `no answer within ${deadlineMs} ms`));
     });
     // It may end without reading.
     child.stdin?.on('error', () => undefined);
