@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { check } from './build/check.mjs';
-import { compileAll, compileBenchPeers, compileForDocs, compilePrograms } from './build/compile.mjs';
+import { compileAll, compileBenchPeers, compileForDocs, compilePrograms, compileTests } from './build/compile.mjs';
 import { installAll, installBench, installBenchTypes, installRuntime } from './build/install.mjs';
 import { fail, root, run } from './build/run.mjs';
 
@@ -33,6 +33,11 @@ async function prepareAll() {
   await compileAll();
 }
 
+async function prepareTests() {
+  await installAll();
+  await compileTests();
+}
+
 async function prepareDocs() {
   await installAll();
   await compileForDocs();
@@ -57,7 +62,7 @@ const commands = {
   backup: { prepare: prepareRuntime, program: 'dev/longshore.js', options: ['backup'] },
   restore: { prepare: prepareRuntime, program: 'dev/longshore.js', options: ['restore'] },
   pack: { prepare: prepareRuntime, program: 'dev/release/pack-command.js' },
-  test: { prepare: prepareAll, program: 'test/run.js' },
+  test: { prepare: prepareTests, program: 'test/run.js' },
   all: { prepare: prepareAll, program: 'test/run.js', options: ['--all'] },
   nightly: { prepare: prepareAll, program: 'test/nightly.js' },
   docs: { prepare: prepareDocs, program: 'dev/docs/docs.js' },

@@ -1,7 +1,7 @@
 /**
  * Compiles TypeScript to dist/, in one of two ways. tsc checks types and writes everything, in 30 s
- * of processor time. `npm start` and a production build only strip the types of the programs, which
- * takes a second and needs no compiler.
+ * of processor time. `npm start`, a production build and `npm test` only strip the types, which
+ * takes a few seconds and needs no compiler; `npm run check` reports what tsc says.
  *
  * Both write dist/. tsc trusts its record of what it wrote, so types are stripped only if there is
  * no such record.
@@ -23,7 +23,8 @@ import { hasDevelopmentTools } from './install.mjs';
 import { bin, fail, modifiedMs, root, run, say, seconds, step } from './run.mjs';
 
 const tscRecord = join(root, '.cache', 'tsbuildinfo');
-const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'ops', 'dev'];
+const programs = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'ops', 'dev'];
+const tests = ['bench', 'test'];
 
 /** If dist/ was deleted, removes tsc's record of it, or tsc would not write the files again. */
 export function forgetDeletedOutput() {
@@ -53,12 +54,17 @@ export async function compileForDocs() {
 }
 
 /** Compiles what `npm start` and a production machine run. */
-export async function compilePrograms() {
+export const compilePrograms = () => compileQuickly(programs);
+
+/** Compiles what `npm test` runs. */
+export const compileTests = () => compileQuickly([...programs, ...tests]);
+
+async function compileQuickly(rooms) {
   forgetDeletedOutput();
   if (existsSync(tscRecord) && hasDevelopmentTools()) return compileAll();
   rmSync(tscRecord, { force: true });
   const startMs = performance.now();
-  const count = await stripTypes();
+  const count = await stripTypes(rooms);
   markExecutable();
   if (count > 0) say(`· ${count} files compiled … ${seconds(startMs)}`);
   await bundlePrograms();
@@ -92,7 +98,7 @@ const typesStripped = {
 };
 
 /** Strips the types of outdated files; returns how many there were. */
-async function stripTypes() {
+async function stripTypes(rooms) {
   const toolMs = modifiedMs('dev/build/compile.mjs');
   const stale = rooms
     .flatMap(sourcesIn)
