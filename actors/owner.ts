@@ -356,7 +356,12 @@ class OwnerProcess implements Owner {
   #partitionFactory(): (number: number, managed: ManagedPartitionOptions) => Partition {
     const { nc, cluster, clock, log, tracer, newToken, observer } = this.#options;
     const { fleet } = this;
-    const domain = createDomain({ incarnation: incarnationOf(cluster), fleet, ledger: fleet.placements });
+    const domain = createDomain({
+      cluster: cluster.id,
+      incarnation: incarnationOf(cluster),
+      fleet,
+      ledger: fleet.placements,
+    });
     const events = createEventSink(nc, newToken);
     const audit = createEventSink(nc, newToken);
     return (number, managed) =>

@@ -1,5 +1,6 @@
 /** Builds what runs containers: the engine, images, logs, firewall, disk, and the reconciler. */
 import { availableParallelism, totalmem } from 'node:os';
+import { join } from 'node:path';
 import type { BackoffBounds } from '../lib/time/backoff.ts';
 import { every } from '../lib/time/every.ts';
 import type { Clock } from '../lib/time/clock.ts';
@@ -39,6 +40,7 @@ import type { Metrics } from './metrics.ts';
 import { createFirewall, type Firewall } from './network/firewall.ts';
 import { watchPortProxies } from './network/port-proxy.ts';
 import { createNetworkKeeper } from './network/network.ts';
+import { TenantNetwork } from './network/tenant-network.ts';
 import { createExecutor } from './reconcile/execute/execute.ts';
 import { createPresentContainers, type PresentContainers } from './reconcile/observe/present.ts';
 import { createReconciler, type Reconciler } from './reconcile/reconciler.ts';
@@ -57,6 +59,7 @@ import { createUsageReports, type UsageReports } from './usage/reports.ts';
 import { createSampler, type Sampler, type UseBoard } from './usage/sampler.ts';
 import { createVolumes, type Volumes } from './volumes/volumes.ts';
 import { capacityOf, type Machine } from './desired/capacity.ts';
+import { containersOf } from './desired/desired-set.ts';
 import { createWorkload, type Workload } from './desired/workload.ts';
 
 /** The time between two looks at the processes of the host: each reads a file of every one. */
@@ -224,6 +227,24 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     steadyMs,
     log,
   });
+  const tenantNetwork =
+    sandboxes === undefined || settings.NET_SOCKET === undefined
+      ? undefined
+      : new TenantNetwork({
+          cluster,
+          socket: settings.NET_SOCKET,
+          mtu: settings.MESH_MTU,
+          resolvConf: join(settings.STATE_DIR, 'network', 'resolv.conf'),
+          engine,
+          faults,
+          onChange: (id) => reconciler.enqueue(id),
+          log,
+        });
+  if (tenantNetwork !== undefined) {
+    const name = (): void => tenantNetwork.name(containersOf(workload.desired()));
+    name();
+    workload.events.on('desired', name);
+  }
   const executor = createExecutor({
     engine: images.recording,
     owner,
@@ -231,6 +252,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     logs,
     firewall,
     sandboxes,
+    tenantNetwork,
     ensureNetwork,
     configBytes: (imageId) => configBytes(isHere(settings.DOCKER_HOST) ? engineHost.rootDir : undefined, imageId),
     secretsDir: settings.SECRETS_DIR,
@@ -250,6 +272,9 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     void sandboxes
       ?.look(list, workload.knows)
       .catch((error: unknown) => log.debug('sandboxes_check_failed', { error }));
+    void tenantNetwork
+      ?.look(list.users, (id) => present.all()?.get(id)?.tenant, workload.knows)
+      .catch((error: unknown) => log.debug('tenant_network_look_failed', { error }));
   });
   const health = createHealthChecks({ probe, isLocal: isHere(settings.DOCKER_HOST), steadyMs, metrics });
   const reconciler = createReconciler({
@@ -264,6 +289,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     monitor,
     executor,
     sandboxes,
+    tenantNetwork,
     logs,
     reporter,
     restartStore,
@@ -362,6 +388,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     close: async () => {
       await images.flush();
       engine.close();
+      tenantNetwork?.close();
     },
   };
 }

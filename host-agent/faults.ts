@@ -13,6 +13,7 @@ export const faultKinds = [
   'disk_pressure',
   'disk_unmeasured',
   'container_firewall',
+  'tenant_network',
   'control_plane_behind',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];

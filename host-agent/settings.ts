@@ -192,6 +192,13 @@ export const settings = {
     { fallback: [] },
   ),
   CONTAINER_EGRESS_DENY: list('Public addresses that containers may not reach, in the same form.', { fallback: [] }),
+  NET_SOCKET: optionalText(
+    'Unix socket of longshore-net, which attaches containers to the networks of their tenants. Absent: this host has no tenant network.',
+  ),
+  MESH_MTU: integer(
+    'Bytes of the largest packet in the tenant network: those of the smallest link between hosts, less 80.',
+    { min: 1280, max: 9000, fallback: 1420 },
+  ),
   SECRETS_DIR: optionalText('Folder with one file for each secret that containers may refer to.'),
   SECRET_FILES_DIR: text(
     'Folder on a tmpfs of this host for the secrets of tenants that containers get as files. Elsewhere the agent refuses to write them.',

@@ -39,6 +39,7 @@ export const kindTable: readonly (readonly [start: string, Kind])[] = [
   ['e2e/hosts/', 'destructive'],
   ['e2e/isolated-server/', 'nightly'],
   ['e2e/isolated-server/agent', 'destructive'],
+  ['e2e/network/', 'destructive'],
   ['e2e/start/node-', 'nightly'],
   ['e2e/start/ports', 'nightly'],
   ['e2e/start/supervised', 'nightly'],

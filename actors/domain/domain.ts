@@ -207,16 +207,18 @@ export function hear(state: PartitionState, heard: Heard): void {
 }
 
 export interface DomainOptions {
+  readonly cluster: string;
   /** Of the cluster: see schemas/records/cluster.ts. */
   readonly incarnation: number;
   readonly fleet: FleetView;
   readonly ledger: PlacementLedger;
 }
 
-export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Domain<Longshore> {
+export function createDomain({ cluster, incarnation, fleet, ledger }: DomainOptions): Domain<Longshore> {
   return {
     context: (times, origin) => ({
       ...times,
+      cluster,
       fleet,
       requestId: origin?.rid ?? null,
       trace: origin?.trace,

@@ -76,6 +76,8 @@ export interface FleetView {
 }
 
 export interface TurnContext {
+  /** Id of the cluster. */
+  readonly cluster: string;
   readonly nowMs: number;
   /**
    * The time that has certainly come: `nowMs` may have jumped. What time ends is deleted by this

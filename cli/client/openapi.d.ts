@@ -1983,6 +1983,18 @@ export interface components {
          */
         resolved_at: string;
       };
+      /** @description Its place in the network of its tenant. */
+      network?: {
+        ipv4: string | null;
+        /** @description Address for its life, also on another host. */
+        ipv6: string;
+        /** @description Names that lead to it; none where DNS does not allow its name. */
+        names: string[];
+        /** @enum {string} */
+        state: 'ready' | 'unavailable';
+        reason: 'not_attached' | null;
+        message: string | null;
+      };
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
       left?: {
         host_key: string;
@@ -2044,6 +2056,18 @@ export interface components {
          * @description RFC 3339, UTC, milliseconds.
          */
         resolved_at: string;
+      };
+      /** @description Its place in the network of its tenant. */
+      network?: {
+        ipv4: string | null;
+        /** @description Address for its life, also on another host. */
+        ipv6: string;
+        /** @description Names that lead to it; none where DNS does not allow its name. */
+        names: string[];
+        /** @enum {string} */
+        state: 'ready' | 'unavailable';
+        reason: 'not_attached' | null;
+        message: string | null;
       };
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
       left?: {

@@ -71,6 +71,13 @@ function updateText({ status: { update } }: Found, nowMs: number): string {
   return `${phase}${why}, ${isUnderWay({ update }) ? 'for ' : ''}${agoText(at, nowMs)}${isUnderWay({ update }) ? '' : ' ago'}`;
 }
 
+function networkText({ status: { network } }: Found): string {
+  if (network === undefined) return '';
+  const { ipv6, names, state, message } = network;
+  const where = [names[0] ?? [], ipv6].flat().join(', ');
+  return state === 'ready' ? where : `${where} (not there: ${message ?? state})`;
+}
+
 const pairsText = (pairs: Readonly<Record<string, string>>): string =>
   Object.entries(pairs)
     .map(([key, value]) => (value === '' ? key : `${key}=${value}`))
@@ -96,6 +103,7 @@ function factsOf(one: Found, nowMs: number): readonly (readonly [name: string, t
     ['reason', reason === null ? '' : `${reason}${message === null ? '' : `: ${message}`}`],
     ['exit code', exit_code === null ? '' : String(exit_code)],
     ['started', started_at === null ? '' : `${agoText(started_at, nowMs)} ago, ${started_at}`],
+    ['network', networkText(one)],
     ['restarts', `${view.restart_count}${next_retry_at === null ? '' : `, next attempt at ${next_retry_at}`}`],
     ['restart', policy.restart],
     ['health', healthText(one)],

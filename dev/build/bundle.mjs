@@ -13,6 +13,8 @@ const entries = {
   actors: 'dist/actors/main.js',
   gateway: 'dist/gateway/main.js',
   'host-agent': 'dist/host-agent/main.js',
+  'longshore-dns': 'dist/host-agent/tenant-network/names/main.js',
+  'longshore-net': 'dist/host-agent/tenant-network/main.js',
   worker: 'dist/gateway/vpn/pki/worker.js',
 };
 const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent'];

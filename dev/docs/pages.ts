@@ -1,6 +1,7 @@
 /** Lists the generated tables and the pages that contain them. */
 import { settings as actorsSettings } from '../../actors/settings.ts';
 import { settings as gatewaySettings } from '../../gateway/configuration/settings.ts';
+import { dnsSettings, netSettings } from '../../host-agent/tenant-network/settings.ts';
 import { settings as agentSettings } from '../../host-agent/settings.ts';
 import type { Settings } from '../../lib/config.ts';
 import { routes } from '../../schemas/routes.ts';
@@ -20,10 +21,11 @@ import {
   toolingTable,
 } from './tables.ts';
 
-export const programSettings: Readonly<Record<'gateway' | 'actors' | 'host-agent', Settings>> = {
+export const programSettings: Readonly<Record<'gateway' | 'actors' | 'host-agent' | 'net', Settings>> = {
   gateway: gatewaySettings,
   actors: actorsSettings,
   'host-agent': agentSettings,
+  net: { ...netSettings, ...dnsSettings },
 };
 
 export const tables: ReadonlyMap<string, () => string> = new Map([
@@ -39,6 +41,7 @@ export const tables: ReadonlyMap<string, () => string> = new Map([
   ['settings-gateway', () => settingsTable('gateway', gatewaySettings)],
   ['settings-actors', () => settingsTable('actors', actorsSettings)],
   ['settings-host-agent', () => settingsTable('host-agent', agentSettings)],
+  ['settings-net', () => settingsTable('net', programSettings.net)],
   ['settings-backup', () => settingsTable('backup', backupSettings)],
   ['settings-tooling', () => toolingTable(tools)],
   ['routes-tenant', () => routesTable(routes, 'tenant')],

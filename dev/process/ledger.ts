@@ -25,6 +25,8 @@ export type Belonging =
   | { readonly kind: 'process'; readonly id: string; readonly process: ProcessName }
   /** Things that a container engine leaves besides its processes. */
   | { readonly kind: 'engine'; readonly id: string; readonly remains: EngineRemains }
+  /** A network namespace with a name, as of `ip netns`. */
+  | { readonly kind: 'namespace'; readonly id: string; readonly name: string }
   /** A temporary folder. */
   | { readonly kind: 'folder'; readonly id: string; readonly path: string };
 

@@ -1,8 +1,10 @@
 /** Ends and removes what a ledger lists and its owner did not. */
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { sleep } from '../../lib/time/backoff.ts';
 import { sweepEngine } from '../servers/engine-sweep.ts';
 import { abandonedLedgers, markVariable, type Belonging } from './ledger.ts';
+import { run } from './run.ts';
 import { isAlive, processesMarked, signalProcess, type ProcessName } from './proc.ts';
 
 const killWaitMs = 5_000;
@@ -42,9 +44,18 @@ async function reapOne(belonging: Belonging, graceOf: ReadonlyMap<string, number
       return endProcesses(() => processesMarked(markVariable, belonging.id), 1_000);
     case 'engine':
       return sweepEngine(belonging.remains);
+    case 'namespace':
+      return removeNamespace(belonging.name);
     case 'folder':
       return rmSync(belonging.path, { recursive: true, force: true });
   }
+}
+
+/** Deletes a network namespace that has a name, and every link that ends in it. */
+export async function removeNamespace(name: string): Promise<void> {
+  const file = join('/run/netns', name);
+  await run('umount', ['--lazy', file], { deadlineMs: killWaitMs });
+  rmSync(file, { force: true });
 }
 
 /** Ends the newest first: a server before its folder, an engine's processes before its mounts. */

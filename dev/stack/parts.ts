@@ -9,6 +9,7 @@ import { Supervisor } from './supervisor.ts';
 /** Each part needs only parts before it, so the last one is stopped first. */
 const order = [
   'container firewall',
+  'tenant network',
   'Docker engine (private)',
   'Redis',
   'registry',
@@ -55,8 +56,13 @@ export class Parts {
     const result = await this.take(name, work, detail);
     const part = restartable(result);
     this.stopLater(name, () => part.stop());
-    this.#supervisor.watch(name, part);
+    this.keep(name, part);
     return result;
+  }
+
+  /** Restarts it whenever it ends. */
+  keep(name: PartName, part: Restartable): void {
+    this.#supervisor.watch(name, part);
   }
 
   /** Registers what `stop` does when it reaches this part. */

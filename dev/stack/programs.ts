@@ -11,10 +11,12 @@ const readyDeadlineMs = 30_000;
 /** Longer than a program takes to shut down cleanly. */
 const stopGraceMs = 30_000;
 
-export type ProgramName = 'actors' | 'gateway' | 'host-agent';
+/** With `/metrics` and `/readyz`. */
+export type ServingName = 'actors' | 'gateway' | 'host-agent';
+export type ProgramName = ServingName | 'longshore-net' | 'longshore-dns';
 
 export interface Program {
-  readonly name: ProgramName;
+  readonly name: ServingName;
   readonly settings: Readonly<Record<string, string>>;
   /** Answers 200 once the program is ready. */
   readonly readyUrl: string;
@@ -40,6 +42,8 @@ export const nodeOptions: Readonly<Record<ProgramName, readonly string[]>> = {
   actors: ['--enable-source-maps', '--max-semi-space-size=32'],
   gateway: ['--enable-source-maps', '--max-semi-space-size=32'],
   'host-agent': ['--enable-source-maps'],
+  'longshore-net': ['--enable-source-maps'],
+  'longshore-dns': ['--enable-source-maps'],
 };
 
 /**
@@ -48,8 +52,16 @@ export const nodeOptions: Readonly<Record<ProgramName, readonly string[]>> = {
  */
 export function programFile(name: ProgramName, compiled = join(repositoryRoot, 'dist')): string {
   const bundle = join(compiled, 'programs', `${name}.js`);
-  return existsSync(bundle) ? bundle : join(compiled, name, 'main.js');
+  return existsSync(bundle) ? bundle : join(compiled, roomOf[name], 'main.js');
 }
+
+const roomOf: Readonly<Record<ProgramName, string>> = {
+  actors: 'actors',
+  gateway: 'gateway',
+  'host-agent': 'host-agent',
+  'longshore-net': 'host-agent/tenant-network',
+  'longshore-dns': 'host-agent/tenant-network/names',
+};
 
 export function startProgram(program: Program, env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<Server> {
   const base = Object.fromEntries(

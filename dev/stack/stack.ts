@@ -13,12 +13,13 @@ import { stopContainers } from '../servers/engine-api.ts';
 import { signInLinks } from '../demo/sign-in.ts';
 import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from '../servers/engine.ts';
 import { startNats, type Nats } from '../servers/nats.ts';
-import { pathWithNft, removeFirewall } from '../servers/nft.ts';
+import { removeFirewall } from '../servers/firewall.ts';
 import { keptPorts, type Ports } from './ports.ts';
 import { startRestartable, type Restartable } from '../process/process.ts';
 import { Parts } from './parts.ts';
 import { startProgram, type Program, type ProgramName } from './programs.ts';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
+import { namespacesOf, startTenantNetwork, type TenantNetwork } from '../servers/tenant-network.ts';
 import { startRedis, type Redis } from '../servers/redis.ts';
 import { demoImage, pushDemoImage, startRegistry, type Registry } from '../servers/registry.ts';
 import { say } from '../steps.ts';
@@ -33,6 +34,7 @@ import {
 import { readJsonFile } from '../json-file.ts';
 import { findTool, ToolMissing, type Tool } from '../fetch/tools.ts';
 import type { ToolName } from '../fetch/tool-table.ts';
+import { pathWith } from '../fetch/wrappers.ts';
 import { type Owner, ownerLabels } from '../../host-agent/docker/ownership.ts';
 
 export const demoNetwork = 'demo';
@@ -69,6 +71,7 @@ const layOut = (stateFolder: string) => ({
   tokens: join(stateFolder, 'tokens'),
   vpn: join(stateFolder, 'vpn'),
   agent: join(stateFolder, 'agent'),
+  network: join(stateFolder, 'network'),
 });
 
 export async function startStack(options: StackOptions): Promise<Stack> {
@@ -102,9 +105,12 @@ async function startParts(options: StackOptions, parts: Parts): Promise<Omit<Sta
   // The gateway is ready only while owners of partitions answer it, so once it is ready the actors
   // are too.
   const joinToken = gateway.then(() => api.joinToken(tokens.operator.token, localHost));
+  const network = host.then((made) => startNetwork(ground, made));
   const agent = parts
-    .all([host, registry, nats, joinToken])
-    .then((made) => startAgent(ground, { host: made[0], registry: made[1], nats: made[2], joinToken: made[3] }))
+    .all([host, registry, nats, joinToken, network])
+    .then(([host, registry, nats, joinToken, network]) =>
+      startAgent(ground, { host, registry, nats, joinToken, network }),
+    )
     .then(() =>
       parts.take('host in the fleet', () => api.hostIsUp(tokens.operator.token, localHost.key, options.signal)),
     );
@@ -245,9 +251,10 @@ interface AgentNeeds {
   readonly registry: Registry;
   readonly nats: Nats;
   readonly joinToken: string;
+  readonly network: TenantNetwork | undefined;
 }
 
-function startAgent(ground: Ground, { host, registry, nats, joinToken }: AgentNeeds): Promise<Restartable> {
+function startAgent(ground: Ground, { host, registry, nats, joinToken, network }: AgentNeeds): Promise<Restartable> {
   const { engine, nft } = host;
   return startOwn(ground, {
     name: 'host-agent',
@@ -261,7 +268,8 @@ function startAgent(ground: Ground, { host, registry, nats, joinToken }: AgentNe
       NATS_URLS: nats.url,
       ...(nft === undefined
         ? { CONTAINER_FIREWALL: 'off' }
-        : { PATH: pathWithNft(join(ground.stateFolder, 'bin'), nft, ground.env['PATH'] ?? '') }),
+        : { PATH: pathWith(join(ground.stateFolder, 'bin'), { nft }, ground.env['PATH'] ?? '') }),
+      ...(network === undefined ? {} : { NET_SOCKET: network.socket }),
       REGISTRIES_ALLOWED: `public,${registry.address}`,
       // A private engine holds only images of this stack.
       ...(engine.origin === 'private' ? { IMAGES_COLLECTED: 'all' } : {}),
@@ -284,18 +292,44 @@ async function findFirewall(ground: Ground): Promise<Tool | undefined> {
     say('containers can reach this machine and its network; blocking that needs Linux and root');
     return undefined;
   }
-  const { env, cacheFolder, folders, parts } = ground;
-  const find = (): Promise<Tool | undefined> =>
-    findTool('nft', { env, cacheFolder, report: (what) => say(`· ${what} …`) }).catch((error: unknown) => {
-      if (!(error instanceof ToolMissing)) throw error;
-      say(`containers can reach this machine and its network: ${error.message.split('\n')[0]}`);
-      return undefined;
-    });
-  const nft = await parts.take('find nft', find, (tool) =>
-    tool === undefined ? '' : `${tool.version} (${tool.origin})`,
-  );
+  const { folders, parts } = ground;
+  const nft = await findOptional(ground, 'nft', 'containers can reach this machine and its network');
   if (nft !== undefined) parts.stopLater('container firewall', () => removeOwnFirewall(nft, folders.agent));
   return nft;
+}
+
+/** @param lack what is not so without the tool, for the user */
+function findOptional({ env, cacheFolder, parts }: Ground, name: ToolName, lack: string): Promise<Tool | undefined> {
+  const find = (): Promise<Tool | undefined> =>
+    findTool(name, { env, cacheFolder, report: (what) => say(`· ${what} …`) }).catch((error: unknown) => {
+      if (!(error instanceof ToolMissing)) throw error;
+      say(`${lack}: ${error.message.split('\n')[0]}`);
+      return undefined;
+    });
+  return parts.take(`find ${name}`, find, (tool) => (tool === undefined ? '' : `${tool.version} (${tool.origin})`));
+}
+
+/** Undefined if the containers of a tenant cannot reach each other here; a line says why. */
+async function startNetwork(ground: Ground, { engine, nft }: Host): Promise<TenantNetwork | undefined> {
+  const lack = 'containers of a tenant cannot reach each other';
+  if (nft === undefined) {
+    say(`${lack}; that needs Linux, root and nft`);
+    return undefined;
+  }
+  const ip = await findOptional(ground, 'ip', lack);
+  if (ip === undefined) return undefined;
+  const { env, folders, parts } = ground;
+  const network = await parts.take('tenant network', () =>
+    startTenantNetwork({
+      folder: folders.network,
+      namespaces: namespacesOf(engine.host),
+      tools: { ip, nft },
+      path: env['PATH'] ?? '',
+    }),
+  );
+  for (const part of [network.net, ...network.names]) parts.keep('tenant network', part);
+  parts.stopLater('tenant network', network.stop);
+  return network;
 }
 
 const lostIdentity = 'docs/runbook.md, "Lost host identity", says what to do';

@@ -100,6 +100,8 @@ export const Inspection = Type.Object({
     }),
   ),
   NetworkSettings: Type.Object({
+    /** The file of its network namespace; empty: it has none. */
+    SandboxKey: Type.Optional(Type.String()),
     Networks: Type.Optional(
       nullable(Type.Record(Type.String(), Type.Object({ IPAddress: Type.Optional(Type.String()) }))),
     ),
@@ -293,7 +295,7 @@ export const shapes = {
     Config: { Labels: ourLabels },
     Mounts: [{ Type: true, Name: true, Destination: true }],
     HostConfig: { NetworkMode: true, Memory: true, NanoCpus: true },
-    NetworkSettings: { Networks: true, Ports: true },
+    NetworkSettings: { Networks: true, Ports: true, SandboxKey: true },
   },
   stats: {
     cpu_stats: { cpu_usage: { total_usage: true } },

@@ -13,6 +13,7 @@ import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { HealthChecks } from '../health/checks.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
+import type { TenantNetwork } from '../network/tenant-network.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { DeclaredFiles } from '../secrets/declared-files.ts';
 import type { SecretFiles } from '../secrets/files.ts';
@@ -39,6 +40,7 @@ export interface ReconcileOneParts extends Omit<StepParts, 'onBegun' | 'onEnded'
   readonly engine: CachedEngine;
   readonly causes: Pick<Causes, 'of' | 'settled'>;
   readonly sandboxes: Pick<Sandboxes, 'release'> | undefined;
+  readonly tenantNetwork: Pick<TenantNetwork, 'detach'> | undefined;
   readonly logs: LogCollector;
   readonly health: HealthChecks;
   readonly secretFiles: Pick<SecretFiles, 'keep'>;
@@ -93,6 +95,7 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
     logs.forget(id);
     health.end(id);
     parts.sandboxes?.release(id);
+    parts.tenantNetwork?.detach(id);
   };
 
   /** Found, with what the agent's own checks say of the one that runs. */

@@ -7,6 +7,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Lease } from '../link/lease.ts';
 import type { EngineMonitor, EngineStatus } from '../docker/engine-monitor.ts';
 import { isListFailure, isOutage } from '../docker/errors.ts';
+import type { TenantNetwork } from '../network/tenant-network.ts';
 import type { DeclaredFiles } from '../secrets/declared-files.ts';
 import type { SecretFiles } from '../secrets/files.ts';
 import type { Workload } from '../desired/workload.ts';
@@ -41,6 +42,7 @@ export interface Reconciler {
 type OfReconciler = 'causes' | 'reports' | 'lookLater' | 'onStepEnded';
 
 interface ReconcilerParts extends Omit<ReconcileOneParts, OfReconciler>, Pick<ReportsParts, 'clock'> {
+  readonly tenantNetwork: Pick<TenantNetwork, 'detach' | 'seen'> | undefined;
   readonly reporter: ReportsParts['reporter'];
   readonly workload: Workload;
   readonly lease: Pick<Lease, 'verdict' | 'events'>;

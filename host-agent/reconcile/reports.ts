@@ -5,6 +5,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Observed as ReportedObserved, Reporter } from '../link/reporter.ts';
 import type { Workload } from '../desired/workload.ts';
 import type { Found, Observed } from '../docker/observed.ts';
+import type { TenantNetwork } from '../network/tenant-network.ts';
 import type { Declared, Wanted } from '../desired/wanted.ts';
 import { describe, describeAway } from './describe.ts';
 import type { RestartState, UpdateState } from './restart/restart-state.ts';
@@ -25,6 +26,8 @@ export interface Reports {
 export interface ReportsParts {
   readonly reporter: Pick<Reporter, 'set' | 'all' | 'forget'>;
   readonly workload: Pick<Workload, 'wanted'>;
+  /** Undefined: this host has no tenant network. */
+  readonly tenantNetwork: Pick<TenantNetwork, 'seen'> | undefined;
   readonly clock: Pick<Clock, 'nowMs'>;
   /** A clock for waits, which never steps. */
   readonly steadyMs: () => number;
@@ -50,7 +53,7 @@ function updateWhileAway({ update }: Declared, last: Told['update']): Pick<Told,
   return { update: last?.since === since ? last : updateTold({ since, phase: 'preparing', why: null }) };
 }
 
-export function createReports({ reporter, workload, clock, steadyMs }: ReportsParts): Reports {
+export function createReports({ reporter, workload, tenantNetwork, clock, steadyMs }: ReportsParts): Reports {
   /**
    * Converts the end of a wait to wall-clock time. In whole seconds, so that small corrections of
    * the clock cause no report.
@@ -76,10 +79,12 @@ export function createReports({ reporter, workload, clock, steadyMs }: ReportsPa
         return;
       }
       const { volumes = [], image }: Partial<Found> = observed.kind === 'present' ? observed.found : {};
+      const network = tenantNetwork?.seen(id);
       const seen = {
         ...description.observation,
         ...(volumes.length === 0 ? {} : { volumes: [...volumes] }),
         ...(image === undefined ? {} : { image }),
+        ...(network === undefined ? {} : { network }),
       };
       report(id, wanted, {
         description: { ...description, observation: seen },

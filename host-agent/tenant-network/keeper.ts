@@ -7,6 +7,7 @@ import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
+import { resolverAddresses } from '../../schemas/tenant-network.ts';
 import {
   containerLink,
   containerSide,
@@ -20,7 +21,7 @@ import {
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
 import { runTool } from './tools.ts';
 import { elementsOf, marksOf, tableChange, tableName, wholeTable, type Element, type Marks } from './rules.ts';
-import type { Attachment, DesiredNetwork } from './desired.ts';
+import type { Attachment, DesiredNetwork } from '../../schemas/wire/net.ts';
 
 export interface KeeperOptions {
   /** Name of the router namespace: another one for each cluster and host. */
@@ -33,7 +34,12 @@ export interface KeeperOptions {
 /** Of each container that is to be attached: `null`, or why it is not. */
 export type Attached = ReadonlyMap<ContainerId, string | null>;
 
-const Link = Type.Object({ ifname: Type.String(), operstate: Type.String(), mtu: Type.Integer() });
+const Link = Type.Object({
+  ifname: Type.String(),
+  operstate: Type.String(),
+  mtu: Type.Integer(),
+  addr_info: Type.Array(Type.Object({ local: Type.Optional(Type.String()) })),
+});
 type Link = Static<typeof Link>;
 const decodeLinks = decoder(Type.Array(Link));
 /** Of a route or a neighbour; a route that refuses has no link. */
@@ -71,12 +77,12 @@ export class Keeper {
     return this.#keepLinks(desired);
   }
 
-  async #keepRules({ attached }: DesiredNetwork): Promise<void> {
+  async #keepRules({ attached, ranges }: DesiredNetwork): Promise<void> {
     this.#marks = marksOf(
       attached.map(({ tenant }) => tenant),
       this.#marks,
     );
-    const elements = elementsOf(attached, this.#marks);
+    const elements = elementsOf(attached, allResolvers(ranges), this.#marks);
     const before = this.#table;
     const isKept = before !== undefined && before.rules === (await this.#listRules());
     const there = isKept ? before : undefined;
@@ -106,9 +112,10 @@ export class Keeper {
   async #keepLinks(desired: DesiredNetwork): Promise<Attached> {
     const { router, log } = this.#options;
     const [there, places] = await Promise.all([this.#links(), this.#places()]);
+    await this.#keepResolvers(desired, there.get('lo'));
     const wanted = new Map(desired.attached.map((attachment) => [linkOf(attachment), attachment]));
     for (const name of there.keys()) {
-      if (wanted.has(name)) continue;
+      if (wanted.has(name) || !name.startsWith(linkPrefix)) continue;
       this.#sides.delete(name);
       await runTool(['ip', '-n', router, 'link', 'delete', name]).catch((error: unknown) =>
         log.warn('tenant_network_link_left', { link: name, error }),
@@ -127,10 +134,18 @@ export class Keeper {
     return states;
   }
 
+  /** The addresses at which the resolvers of the host listen. */
+  async #keepResolvers({ ranges }: DesiredNetwork, loopback: Link | undefined): Promise<void> {
+    const has = new Set(loopback?.addr_info.map(({ local }) => local));
+    const missing = allResolvers(ranges).filter((address) => !has.has(address));
+    if (missing.length === 0) return;
+    const input = missing.map((address) => `addr replace ${address} dev lo\n`).join('');
+    await runTool(['ip', '-n', this.#options.router, '-batch', '-'], { input });
+  }
+
   async #links(): Promise<Map<string, Link>> {
-    const listed = await runTool(['ip', '-n', this.#options.router, '-j', 'link', 'show']);
-    const links = decodeLinks(Buffer.from(listed));
-    return new Map(links.flatMap((link) => (link.ifname.startsWith(linkPrefix) ? [[link.ifname, link] as const] : [])));
+    const listed = await runTool(['ip', '-n', this.#options.router, '-j', 'address', 'show']);
+    return new Map(decodeLinks(Buffer.from(listed)).map((link) => [link.ifname, link]));
   }
 
   /** Attaches the container, or repairs both ends of its link. */
@@ -179,6 +194,9 @@ export class Keeper {
     return new Set(all.flat());
   }
 }
+
+const allResolvers = ({ ipv4, ipv6 }: DesiredNetwork['ranges']): string[] =>
+  ([0, 1] as const).flatMap((which) => resolverAddresses([ipv4, ipv6], which));
 
 function isPlaced(attachment: Attachment, places: ReadonlySet<string>): boolean {
   const { ipv4, ipv6 } = attachment;

@@ -5,7 +5,7 @@
  * lie in an answer. Pure.
  */
 import { createHash } from 'node:crypto';
-import type { Attachment, DesiredNetwork } from './desired.ts';
+import type { Attachment, DesiredNetwork } from '../../schemas/wire/net.ts';
 
 /** Of all ends in the router namespace: each link is a network of its own. */
 const routerMac = 'ee:ee:ee:ee:ee:ee';

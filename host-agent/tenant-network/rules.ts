@@ -5,7 +5,7 @@
  * tracked, so both directions are looked up, and a member that goes is cut at once. Pure.
  */
 import { linkOf } from './links.ts';
-import type { Attachment } from './desired.ts';
+import type { Attachment } from '../../schemas/wire/net.ts';
 
 export const tableName = 'longshore';
 
@@ -30,9 +30,13 @@ export function marksOf(tenants: Iterable<string>, before: Marks): Marks {
   return kept;
 }
 
-/** What the sets hold. */
-export function elementsOf(attached: readonly Attachment[], marks: Marks): Element[] {
-  return attached.flatMap((attachment): Element[] => {
+/**
+ * What the sets hold.
+ * @param resolvers their addresses, which every container may ask
+ */
+export function elementsOf(attached: readonly Attachment[], resolvers: readonly string[], marks: Marks): Element[] {
+  const asked = resolvers.map((address): Element => [`resolver${address.includes(':') ? 6 : 4}`, address]);
+  const members = attached.flatMap((attachment): Element[] => {
     const mark = marks.get(attachment.tenant);
     if (mark === undefined) return [];
     const link = linkOf(attachment);
@@ -44,12 +48,14 @@ export function elementsOf(attached: readonly Attachment[], marks: Marks): Eleme
     const { ipv4, ipv6 } = attachment;
     return [...(ipv4 === null ? [] : of(4, ipv4)), ...of(6, ipv6)];
   });
+  return [...asked, ...members];
 }
 
 const setTypes = {
   own: { kind: 'set', type: (address: string) => `ifname . ${address}` },
   tenant: { kind: 'map', type: (address: string) => `${address} : mark` },
   peer: { kind: 'set', type: (address: string) => `${address} . mark` },
+  resolver: { kind: 'set', type: (address: string) => address },
 } as const;
 
 function declarations(elements: readonly Element[]): string[] {
@@ -99,9 +105,23 @@ export function wholeTable(elements: readonly Element[]): string {
       'iif "lo" accept',
       'ip daddr . meta mark @peer4 accept',
       'ip6 daddr . meta mark @peer6 accept',
+      'ip daddr @resolver4 accept',
+      'ip6 daddr @resolver6 accept',
       ...refuse,
     ]),
-    chain('to_router', ['type filter hook input priority 0; policy drop;', 'iif "lo" accept']),
+    chain('to_router', [
+      'type filter hook input priority 0; policy drop;',
+      'iif "lo" accept',
+      ...[4, 6].flatMap((family) => {
+        const asks = `${family === 4 ? 'ip' : 'ip6'} daddr @resolver${family}`;
+        return [
+          `${asks} udp dport 53 accept`,
+          `${asks} tcp dport 53 accept`,
+          `${asks} icmp${family === 4 ? '' : 'v6'} type echo-request accept`,
+        ];
+      }),
+      ...refuse,
+    ]),
     chain('own_answers', ['type filter hook output priority -300; policy accept;', 'notrack']),
     '}',
     '',

@@ -9,7 +9,6 @@
  */
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { join } from 'node:path';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
@@ -17,16 +16,17 @@ import { Doorbell } from '../../lib/time/doorbell.ts';
 import { MiB, seconds } from '../../schemas/limits/units.ts';
 import type { Attached, Keeper } from './keeper.ts';
 import { watchLinks } from './watch.ts';
-import { DesiredNetwork } from './desired.ts';
+import { DesiredNetwork } from '../../schemas/wire/net.ts';
 
 const decodeDesired = decoder(DesiredNetwork);
-/** A thousand containers take half of it. */
-const bodyBytes = 1 * MiB;
+/** Ten thousand members take a tenth of it. */
+const bodyBytes = 16 * MiB;
 const stopMs = 5 * seconds;
 
 export interface ServiceOptions {
   readonly socket: string;
-  readonly stateFolder: string;
+  /** In which the last desired state is kept. */
+  readonly file: string;
   readonly router: string;
   readonly keeper: Pick<Keeper, 'keep'>;
   /** Time between two passes while nothing happens. */
@@ -41,7 +41,6 @@ export class NetworkService {
   readonly #options: ServiceOptions;
   readonly #doorbell = new Doorbell();
   readonly #ending = new AbortController();
-  readonly #file: string;
   #desired: DesiredNetwork | undefined;
   #waiters: Waiter[] = [];
   #server: Server | undefined;
@@ -49,7 +48,6 @@ export class NetworkService {
 
   constructor(options: ServiceOptions) {
     this.#options = options;
-    this.#file = join(options.stateFolder, 'desired.json');
   }
 
   async start(): Promise<void> {
@@ -81,12 +79,13 @@ export class NetworkService {
   }
 
   #readDesired(): DesiredNetwork | undefined {
+    const { file, log } = this.#options;
     try {
-      return decodeDesired(readFileSync(this.#file));
+      return decodeDesired(readFileSync(file));
     } catch (error) {
       const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
       // The agent gives it again.
-      if (!isAbsent) this.#options.log.warn('tenant_network_state_damaged', { file: this.#file, error });
+      if (!isAbsent) log.warn('tenant_network_state_damaged', { file, error });
       return undefined;
     }
   }
@@ -137,7 +136,7 @@ export class NetworkService {
   }
 
   #give(desired: DesiredNetwork): Promise<Attached | Error> {
-    writePrivateFile(this.#file, JSON.stringify(desired));
+    writePrivateFile(this.#options.file, JSON.stringify(desired));
     this.#desired = desired;
     return new Promise((settle) => {
       this.#waiters.push(settle);

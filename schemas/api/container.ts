@@ -120,6 +120,13 @@ export const ImageSeen = Type.Object({
 });
 export type ImageSeen = Static<typeof ImageSeen>;
 
+/** What a host says of a container in the tenant network (ADR 51). */
+export const NetworkSeen = Type.Object({
+  state: Type.Enum(['ready', 'unavailable']),
+  message: nullable(Type.String({ maxLength: 1024 })),
+});
+export type NetworkSeen = Static<typeof NetworkSeen>;
+
 /** A container as its host last observed it, as reported and as stored. Times are RFC 3339. */
 export const Observation = Type.Object({
   status: ContainerStatus,
@@ -141,6 +148,8 @@ export const Observation = Type.Object({
   refused_login: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   /** Of the copy that is there. Absent: it came from no registry, or its agent does not say. */
   image: Type.Optional(ImageSeen),
+  /** Whether it is in the tenant network. Absent: its host has none, or it was not attached yet. */
+  network: Type.Optional(NetworkSeen),
 });
 export type Observation = Static<typeof Observation>;
 
@@ -245,6 +254,22 @@ export const MoveView = Type.Object(
 );
 export type MoveView = Static<typeof MoveView>;
 
+/** Why a container is not in the network of its tenant. */
+export const networkReasons = ['not_attached'] as const;
+
+export const NetworkView = Type.Object(
+  {
+    ipv4: nullable(Type.String()),
+    ipv6: Type.String({ description: 'Address for its life, also on another host.' }),
+    names: Type.Array(Type.String(), { description: 'Names that lead to it; none where DNS does not allow its name.' }),
+    state: Type.Enum(['ready', 'unavailable']),
+    reason: nullable(Type.Enum([...networkReasons])),
+    message: nullable(Type.String()),
+  },
+  { additionalProperties: false, description: 'Its place in the network of its tenant.' },
+);
+export type NetworkView = Static<typeof NetworkView>;
+
 /** `GET /:id/status` */
 export const ContainerStatusView = Type.Object(
   {
@@ -286,6 +311,7 @@ export const ContainerStatusView = Type.Object(
           'What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell.',
       }),
     ),
+    network: Type.Optional(NetworkView),
     left: Type.Optional(LeftVolumes),
     move: Type.Optional(MoveView),
     pull: Type.Optional(PullProgress),

@@ -27,6 +27,10 @@ export const agent = {
   nftMs: 10 * seconds,
   nftOutputBytes: 4 * MiB,
   firewallProbeMs: 10 * minutes,
+  /** A call of longshore-net, and how long a start waits for that program to be there. */
+  netCallMs: 10 * seconds,
+  netPatienceMs: 2 * seconds,
+  netRetryMs: 100,
   /** Entries of CONTAINER_EGRESS_ALLOW, and of CONTAINER_EGRESS_DENY. */
   egressRules: 256,
   nameservers: 8,

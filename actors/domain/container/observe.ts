@@ -1,5 +1,5 @@
 /** What a container's record makes of its host's reports. Pure. */
-import type { ContainerRecord, Observation, ObservationOrder } from '../../../schemas/api/container.ts';
+import type { ContainerRecord, NetworkSeen, Observation, ObservationOrder } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { withoutControls } from '../../../schemas/visible.ts';
 import type { PullItem, ReportItem } from '../../../schemas/wire/host.ts';
@@ -55,6 +55,11 @@ const isNewer = (order: ObservationOrder, than: ObservationOrder): boolean =>
 const asCount = (number: number): number =>
   Math.min(Number.MAX_SAFE_INTEGER, Math.max(Number.MIN_SAFE_INTEGER, number));
 
+const networkSeen = ({ state, message }: NetworkSeen): NetworkSeen => ({
+  state,
+  message: message === null ? null : withoutControls(message),
+});
+
 /** The stored fields of a report; a host may send anything beside them, and in its message. */
 const observationOf = (given: Observation): Observation => ({
   status: given.status,
@@ -71,6 +76,7 @@ const observationOf = (given: Observation): Observation => ({
   ...(given.refused_login === undefined ? {} : { refused_login: given.refused_login }),
   ...(given.volumes === undefined || given.volumes.length === 0 ? {} : { volumes: given.volumes.map(withoutControls) }),
   ...(given.image === undefined ? {} : { image: { digest: given.image.digest, resolved_at: given.image.resolved_at } }),
+  ...(given.network === undefined ? {} : { network: networkSeen(given.network) }),
 });
 
 /** A restart counts as news, so that every crash is an event. */

@@ -8,6 +8,7 @@ import type {
   ContainerRecord,
   ContainerStatus,
   ContainerStatusView,
+  NetworkView,
   Observation,
   PullProgress,
   Reason,
@@ -17,6 +18,7 @@ import type {
 import { metadataOf, shown, type ContainerSpec, type ShownName } from '../../../schemas/api/fields/container.ts';
 import { policyOf } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { internalDomain, ipv6Of, labelOf } from '../../../schemas/tenant-network.ts';
 import type { FleetView, TurnContext } from '../turn.ts';
 import { moveView } from './moving.ts';
 import { upMs } from './runs.ts';
@@ -108,6 +110,7 @@ export function containerStatusView(
     ...metadataOf(record.spec),
     ...(observed.volumes === undefined ? {} : { volumes: observed.volumes }),
     ...(observed.image === undefined ? {} : { image: observed.image }),
+    network: networkView(record, context),
     ...(left === undefined
       ? {}
       : { left: { host_key: left.host, volumes: [...left.volumes], left_at: timestamp(left.atMs) } }),
@@ -118,6 +121,23 @@ export function containerStatusView(
       : {
           update: updateView(record, record.update, status === 'pulling' ? undefined : pull),
         }),
+  };
+}
+
+function networkView({ id, spec, observed }: ContainerRecord, { cluster }: TurnContext): NetworkView {
+  const label = labelOf(spec.name);
+  const { state, message } = observed.network ?? {
+    state: 'unavailable' as const,
+    message: 'its host has not attached it to the network',
+  };
+  const ipv6 = ipv6Of(cluster, id);
+  return {
+    ipv4: null,
+    ipv6,
+    names: label === undefined ? [] : [label, `${label}.${internalDomain}`],
+    state,
+    reason: state === 'ready' ? null : 'not_attached',
+    message,
   };
 }
 

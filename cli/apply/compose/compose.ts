@@ -95,7 +95,7 @@ function noteAll(reader: Reader, containers: ReadonlyMap<string, Values>): void 
   note(reader.harmless, 'left out, which changes nothing that runs');
   note(reader.ignored, 'left out, as asked, although it changes what runs');
   if (containers.size > 1) {
-    const message = `the ${containers.size} services can't reach each other: there is no network between containers yet`;
+    const message = `the ${containers.size} services reach each other only while they run on one host`;
     reader.warnings.push({ path: ['services'], message, isOfFile: true, at: 'key' });
   }
 }

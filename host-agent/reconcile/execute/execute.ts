@@ -30,6 +30,7 @@ import { volumePaths } from '../../volumes/names.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
 import type { LogCollector } from '../../logs/collector.ts';
 import { isNetworkGone } from '../../network/network.ts';
+import type { TenantNetwork } from '../../network/tenant-network.ts';
 import type { ImageCheck, Network } from '../../docker/answers.ts';
 import type { Sandboxes } from '../../sandbox/sandboxes.ts';
 import type { Pulls } from '../../images/pulls.ts';
@@ -41,7 +42,7 @@ import type { Missing, Values } from '../../secrets/values.ts';
 import { resolveSecrets } from '../../spec/secrets.ts';
 import { createBody, limitsOf, specHash } from '../../spec/create-body.ts';
 import { digestFor } from '../../spec/reference.ts';
-import { differ, limitsFrom } from '../../docker/observed.ts';
+import { differ, limitsFrom, sandboxOf } from '../../docker/observed.ts';
 import { createStops } from './stops.ts';
 import { containerName, isOwnedBy, type Owner } from '../../docker/ownership.ts';
 import type { LogSource } from '../../logs/source.ts';
@@ -62,6 +63,8 @@ export interface ExecutorParts {
   readonly firewall: Firewall;
   /** Undefined: each container has a network namespace of its own. */
   readonly sandboxes: Pick<Sandboxes, 'claim' | 'prepare' | 'start'> | undefined;
+  /** Undefined: this host has none. */
+  readonly tenantNetwork: Pick<TenantNetwork, 'attach' | 'mounts'> | undefined;
   readonly ensureNetwork: () => Promise<Network | undefined>;
   /** Of an image; undefined: it is not to be seen. */
   readonly configBytes: (imageId: string) => Promise<number | undefined>;
@@ -116,7 +119,7 @@ const done: Outcome = { kind: 'done' };
 const changed: Outcome = { kind: 'changed' };
 
 export function createExecutor(parts: ExecutorParts): Executor {
-  const { engine, owner, pulls, logs, firewall, sandboxes, ensureNetwork, log } = parts;
+  const { engine, owner, pulls, logs, firewall, sandboxes, tenantNetwork, ensureNetwork, log } = parts;
   const stops = createStops({
     workers: limits.concurrentStops,
     slowWorkers: limits.concurrentSlowStops,
@@ -162,7 +165,11 @@ export function createExecutor(parts: ExecutorParts): Executor {
       container,
       image.volumes.filter((path) => !isTaken.has(path)),
     );
+    const names = (tenantNetwork?.mounts() ?? []).filter(({ Target }) => !isTaken.has(Target));
     const sandbox = (await sandboxes?.claim(container)) ?? null;
+    // While the engine makes the container; the start waits for it.
+    if (sandbox !== null && container.desired === 'running')
+      tenantNetwork?.attach(container, sandbox).catch(() => undefined);
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
     const digest = digestFor(reference, image.digests);
@@ -170,7 +177,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
       ...(digest === undefined ? {} : { resolved: { digest, resolved_at: timestamp(parts.nowMs()) } }),
       ...{ owner, container, reference, imageId, imageLabels: image.labels, imageCheck: image.check, sandbox },
       secrets: { ...ofTenant.env, ...secrets.env },
-      mounts: [...files.mounts, ...declared.mounts, ...volumes],
+      mounts: [...files.mounts, ...declared.mounts, ...volumes, ...names],
       ...{ publishAddress, hostCpuMillis, capabilities },
     };
     const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
@@ -254,6 +261,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
     if (declared.kind === 'missing') return missingFile(declared);
     if (prepare && container.config_files.length > 0) {
       await engine.upload(dockerId, await tarOf(container.config_files));
+    }
+    if (tenantNetwork !== undefined) {
+      const sandbox = sandboxOf((await engine.inspect(dockerId))?.HostConfig?.NetworkMode);
+      if (sandbox !== undefined) await tenantNetwork.attach(container, sandbox);
     }
     await engine.start(dockerId);
     return done;

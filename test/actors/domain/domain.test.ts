@@ -22,7 +22,7 @@ const asker = { rid: 'r', budgetMs: 1000 };
 /** A partition with these records, as a load leaves it. */
 function domainWith(...loaded: readonly StateRecord[]) {
   const ledger = new Placements();
-  const domain = createDomain({ incarnation: 0, fleet: context.fleet, ledger });
+  const domain = createDomain({ cluster: 'c', incarnation: 0, fleet: context.fleet, ledger });
   const state = domain.open({ epoch: 1, last: 100 });
   for (const record of loaded) domain.put(state, record);
   const revisions = () => [h1, h2].map((host) => state.revisionOf(host));

@@ -156,7 +156,14 @@ function createWorld() {
     });
   };
   tell();
-  const context = (): TurnContext => ({ nowMs, expiryMs: nowMs, servedMs: nowMs, fleet, requestId: null });
+  const context = (): TurnContext => ({
+    cluster: 'c',
+    nowMs,
+    expiryMs: nowMs,
+    servedMs: nowMs,
+    fleet,
+    requestId: null,
+  });
   const all = (): ContainerRecord[] => [...state.tenants()].flatMap(({ containers }) => [...containers.values()]);
 
   const write = (ask: Record<string, unknown>) => {

@@ -277,6 +277,7 @@ t.test('a sweep over many silent hosts looks at each a few times', (t) => {
   const context = {
     nowMs,
     expiryMs: nowMs,
+    cluster: 'c',
     servedMs: nowMs,
     fleet,
     requestId: null,

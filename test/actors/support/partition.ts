@@ -47,7 +47,7 @@ export function createPartition(
   return new RuntimePartition({
     number: 0,
     audit: createMemorySink([]),
-    domain: createDomain({ incarnation, fleet: fleet ?? known, ledger: ledger ?? known.placements }),
+    domain: createDomain({ cluster: 'c', incarnation, fleet: fleet ?? known, ledger: ledger ?? known.placements }),
     lease: endless,
     journals: memoryJournals(),
     readAhead: async () => Promise.resolve(undefined),

@@ -51,6 +51,7 @@ export function fleetOf(...hosts: readonly FleetHost[]): FleetView {
 export const noLedger: PlacementLedger = { add: () => {}, subtract: () => {}, leave: () => {} };
 
 export const contextOf = (fleet: FleetView, nowMs = 1_000_000, servedMs = nowMs): TurnContext => ({
+  cluster: 'c',
   nowMs,
   expiryMs: nowMs,
   servedMs,

@@ -56,6 +56,8 @@ t.test('a container and IPv6', { skip }, async (t) => {
     ...tcp80(links.map((address) => `${address}%eth0`)),
     ...tcp80(['fd77::1', '2606:4700:9::1', 'fd77::3', '::ffff:10.1.2.3', '::ffff:169.254.169.254']),
   ];
+  // Their absence would mean that the test shows nothing; of the others, some kernels route none.
+  const needed = tcp80([...links.map((address) => `${address}%eth0`), 'fd00:ec2::254', '2002:a01:203::1']);
   const silent = new Set<string>();
   await eventually(
     'without rules what the kernel routes answers',
@@ -63,16 +65,10 @@ t.test('a container and IPv6', { skip }, async (t) => {
     (answers) => {
       silent.clear();
       for (const [target, isHeard] of Object.entries(answers)) if (!isHeard) silent.add(target);
-      return silent.size <= 3;
+      return silent.size <= 3 && needed.every((target) => !silent.has(target));
     },
   );
   t.comment(`no kernel routes ${[...silent].join(', ')}`);
-  t.ok(
-    tcp80([...links.map((address) => `${address}%eth0`), 'fd00:ec2::254', '2002:a01:203::1']).every(
-      (target) => !silent.has(target),
-    ),
-    'those of the link answer without rules',
-  );
 
   await nft(host, firewallRules({ table: 'longshore_t', bridge: 'br-t', allow: [], deny: [], resolvers: [] }));
   const after = await reached(container, targets, shortMs);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { freePort, type Server } from '../../../dev/process/process.ts';
-import { startProgram, type ProgramName } from '../../../dev/stack/programs.ts';
+import { startProgram, type ServingName } from '../../../dev/stack/programs.ts';
 import type { NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../../dev/tokens.ts';
@@ -82,7 +82,7 @@ function settingsOf(compiled: string, settings: Readonly<Record<string, string>>
 
 export async function startRunning(
   t: Lifetime,
-  name: ProgramName,
+  name: ServingName,
   settings: Record<string, string>,
   readyUrl: string,
   { folder, compiled: first = thisRelease }: Place,

@@ -3,9 +3,11 @@
  * registry that the test run shares.
  */
 import { join } from 'node:path';
-import type { ProgramName } from '../../../dev/stack/programs.ts';
+import type { ServingName } from '../../../dev/stack/programs.ts';
 import type { Nats } from '../../../dev/servers/nats.ts';
 import { startRedis, type Redis } from '../../../dev/servers/redis.ts';
+import { namespacesOf, startTenantNetwork, type TenantNetwork } from '../../../dev/servers/tenant-network.ts';
+import { toolHere } from '../../../dev/fetch/tools.ts';
 import { demoImage } from '../../../dev/servers/registry.ts';
 import type { EngineView } from '../../host-agent/support/engine.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -24,8 +26,10 @@ export interface Rig {
   readonly actors: Running;
   readonly gateway: Running;
   readonly agent: Running;
+  /** With `hasNetwork`. */
+  readonly network: TenantNetwork | undefined;
   agentFolder(key: string): string;
-  readonly metricsUrls: Readonly<Record<ProgramName, string>>;
+  readonly metricsUrls: Readonly<Record<ServingName, string>>;
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
   readonly mint: Issuer['mint'];
   /** Starts another host, whose agent uses the same engine. */
@@ -37,6 +41,8 @@ export interface RigOptions {
   readonly gateway?: Record<string, string>;
   readonly actors?: Record<string, string>;
   readonly agent?: Record<string, string>;
+  /** Whether the host has a tenant network: that needs Linux, root and the tool nft. */
+  readonly hasNetwork?: boolean;
 }
 
 export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<Rig> {
@@ -50,7 +56,8 @@ export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<R
     gateway: { ...redis.settings, ...options.gateway },
   });
   const { nats, access, issuer, actors, gateway, baseUrl, metricsUrls } = controlPlane;
-  const settings = options.agent ?? {};
+  const network = options.hasNetwork === true ? await networkFor(t, folder, dockerHost) : undefined;
+  const settings = { ...(network === undefined ? {} : { NET_SOCKET: network.socket }), ...options.agent };
   const hosts = await prepareHosts(t, folder, { baseUrl, issuer, nats: access, dockerHost, settings });
   const agent = await hosts.startAgent(hostKey);
 
@@ -63,6 +70,7 @@ export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<R
     actors,
     gateway,
     agent: agent.program,
+    network,
     agentFolder: hosts.agentFolder,
     addHost: async (key, more) => (await hosts.startAgent(key, more)).program,
     metricsUrls: { ...metricsUrls, 'host-agent': agent.metricsUrl },
@@ -70,4 +78,16 @@ export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<R
     mint: issuer.mint,
     client: async (tenant, scope) => clientFor(baseUrl, issuer, tenant, scope),
   };
+}
+
+async function networkFor(t: Lifetime, folder: string, dockerHost: string): Promise<TenantNetwork> {
+  const network = await startTenantNetwork({
+    folder: join(folder, 'network'),
+    namespaces: namespacesOf(dockerHost),
+    tools: { ip: await toolHere('ip'), nft: await toolHere('nft') },
+    path: process.env['PATH'] ?? '',
+    settings: { NET_INTERVAL: '1s' },
+  });
+  t.teardown(network.stop);
+  return network;
 }

@@ -12,7 +12,7 @@ import { createApi } from '../../../dev/api.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';
 import { startNatsCluster, type NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { describeExit, freePort, type Exit } from '../../../dev/process/process.ts';
-import type { Program, ProgramName } from '../../../dev/stack/programs.ts';
+import type { Program, ServingName } from '../../../dev/stack/programs.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../../dev/tokens.ts';
 import { within } from '../../../lib/time/backoff.ts';
 import { createRandom, type Random } from '../../actors/support/random.ts';
@@ -89,7 +89,7 @@ const quickAgent = {
   CONTAINER_FIREWALL: 'off',
 };
 
-const programOf: Readonly<Record<ProgramPlace, ProgramName>> = {
+const programOf: Readonly<Record<ProgramPlace, ServingName>> = {
   a1: 'actors',
   a2: 'actors',
   g1: 'gateway',

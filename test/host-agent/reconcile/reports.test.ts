@@ -14,6 +14,7 @@ function start(given: Wanted, { steadyMs = nowMs } = {}) {
       forget: (id) => void reported.splice(0, Infinity, ...reported.filter((each) => each.id !== id)),
     },
     workload: { wanted: () => given },
+    tenantNetwork: undefined,
     clock: { nowMs: () => nowMs },
     steadyMs: () => steadyMs,
   });

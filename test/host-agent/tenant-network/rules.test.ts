@@ -1,7 +1,7 @@
 import t from 'tap';
 import { linkOf, macOf } from '../../../host-agent/tenant-network/links.ts';
 import { elementsOf, marksOf, tableChange, wholeTable } from '../../../host-agent/tenant-network/rules.ts';
-import type { Attachment } from '../../../host-agent/tenant-network/desired.ts';
+import type { Attachment } from '../../../schemas/wire/net.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 
 const container = (at: number, tenant: string, ipv4: string | null = `10.200.0.${at}`): Attachment => ({
@@ -30,9 +30,9 @@ t.test('a tenant keeps its mark, and no two have the same', async (t) => {
 
 t.test('a change takes away first, then adds; nothing changes for the same', async (t) => {
   const marks = marksOf(['a', 'b'], new Map());
-  const before = elementsOf([container(1, 'a'), container(2, 'a')], marks);
+  const before = elementsOf([container(1, 'a'), container(2, 'a')], [], marks);
   t.equal(tableChange(before, before), '');
-  const after = elementsOf([container(1, 'a'), { ...container(2, 'a'), tenant: 'b' as TenantId }], marks);
+  const after = elementsOf([container(1, 'a'), { ...container(2, 'a'), tenant: 'b' as TenantId }], [], marks);
   const lines = tableChange(before, after).trim().split('\n');
   t.match(lines[0], /^delete element inet longshore tenant4 \{ 10\.200\.0\.2 : 1 \}$/);
   t.ok(lines.findLastIndex((line) => line.startsWith('delete')) < lines.findIndex((line) => line.startsWith('add')));
@@ -40,10 +40,11 @@ t.test('a change takes away first, then adds; nothing changes for the same', asy
 });
 
 t.test('a container without IPv4 is in no set of it', async (t) => {
-  const elements = elementsOf([container(1, 'a', null)], marksOf(['a'], new Map()));
+  const elements = elementsOf([container(1, 'a', null)], ['fd5e::53'], marksOf(['a'], new Map()));
   t.same(
     elements.map(([set]) => set),
-    ['own6', 'tenant6', 'peer6'],
+    ['resolver6', 'own6', 'tenant6', 'peer6'],
   );
+  t.match(wholeTable(elements), /set resolver6 \{\n {4}type ipv6_addr\n {4}elements = \{ fd5e::53 \}\n {2}\}/);
   t.match(wholeTable(elements), /set peer4 \{\n {4}type ipv4_addr \. mark\n {2}\}/);
 });

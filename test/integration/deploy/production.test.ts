@@ -96,13 +96,14 @@ t.test('every setting of the environment files exists and has a valid value', as
 t.test('each program has a systemd unit', async (t) => {
   t.same(
     units.map((unit) => basename(unit, '.service').replace('longshore-', '')).sort(),
-    Object.keys(programSettings).sort(),
+    [...Object.keys(programSettings), 'dns@'].sort(),
   );
   for (const unit of units) {
-    const program = basename(unit, '.service').replace('longshore-', '');
+    const name = basename(unit, '.service').replace('longshore-', '');
     const text = read('systemd', unit);
-    t.match(text, `EnvironmentFile=/etc/longshore/${program}.env`);
-    const options = nodeOptions[program as ProgramName].join(' ');
+    t.match(text, `EnvironmentFile=/etc/longshore/${name === 'dns@' ? 'net' : name}.env`);
+    const program = ({ net: 'longshore-net', 'dns@': 'longshore-dns' } as const)[name] ?? (name as ProgramName);
+    const options = nodeOptions[program].join(' ');
     t.match(text, `ExecStart=/usr/bin/node ${options} /opt/longshore/dist/programs/${program}.js`);
   }
 });

@@ -144,7 +144,7 @@ t.test('the end of an update is a change of what its host should have', (t) => {
     const { generation } = one.record();
     const told = { since: generation, phase, reason: null, message: null };
     const item = itemOf(one.record(), { observation: observation('running'), seq: 9, update: told });
-    const domain = createDomain({ incarnation: 0, fleet: oneHost, ledger: noLedger });
+    const domain = createDomain({ cluster: 'c', incarnation: 0, fleet: oneHost, ledger: noLedger });
     domain.apply(one.state, observe(one.state, h1, 1, item, contextOf(oneHost)), { markDirty: () => {} });
     t.equal(one.state.revisionOf(h1), before + 1, phase);
   }

@@ -26,7 +26,7 @@ function read(t: Test, files: Files, env: NodeJS.ProcessEnv = {}, options: ReadO
   const result = readText('compose.yml', files['compose.yml'] ?? '', { folder, env, ...options });
   const { wanted, valueOf } = result;
   const faults = result.faults.map(textOfRemark);
-  const warnings = result.warnings.map(textOfRemark).filter((warning) => !warning.includes("can't reach each other"));
+  const warnings = result.warnings.map(textOfRemark).filter((warning) => !warning.includes('reach each other'));
   const services = Object.fromEntries(wanted?.containers.map((one) => [one.name.replace('shop-', ''), one]) ?? []);
   const envOf = (name: string) => services[name]?.document.env;
   return { folder, wanted, valueOf, faults, warnings, services, envOf };

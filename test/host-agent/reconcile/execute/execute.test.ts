@@ -65,6 +65,7 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
       refusal: () => refusal,
     } as Partial<ExecutorParts['firewall']> as ExecutorParts['firewall'],
     sandboxes: undefined,
+    tenantNetwork: undefined,
     ensureNetwork: createNetworkKeeper(fake as Engine, owner),
     configBytes: () => Promise.resolve(undefined),
     secretsDir: undefined,

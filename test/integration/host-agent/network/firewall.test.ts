@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import t, { type Test } from 'tap';
-import { pathWithNft, removeFirewall } from '../../../../dev/servers/nft.ts';
+import { pathWith } from '../../../../dev/fetch/wrappers.ts';
+import { removeFirewall } from '../../../../dev/servers/firewall.ts';
 import { run } from '../../../../dev/process/run.ts';
 import { toolHere } from '../../../../dev/fetch/tools.ts';
 import { firewallTable } from '../../../../host-agent/network/firewall-rules.ts';
@@ -49,7 +50,7 @@ t.test('an agent with the right to set rules', { skip }, async (t) => {
   t.teardown(() => removeFirewall(nft, table));
   const env = {
     CONTAINER_FIREWALL: 'required',
-    PATH: pathWithNft(temporaryFolder(t), nft, process.env['PATH'] ?? ''),
+    PATH: pathWith(temporaryFolder(t), { nft }, process.env['PATH'] ?? ''),
   };
   const port = await startService(t);
   const first = agent(env);

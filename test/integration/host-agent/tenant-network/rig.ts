@@ -11,8 +11,8 @@ import type { Test } from 'tap';
 import { toolHere } from '../../../../dev/fetch/tools.ts';
 import { run } from '../../../../dev/process/run.ts';
 import { repositoryRoot } from '../../../../dev/paths.ts';
-import { pathWithNft } from '../../../../dev/servers/nft.ts';
-import type { Attachment, DesiredNetwork } from '../../../../host-agent/tenant-network/desired.ts';
+import { pathWith } from '../../../../dev/fetch/wrappers.ts';
+import type { Attachment, DesiredNetwork } from '../../../../schemas/wire/net.ts';
 import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { until } from '../../../support/until.ts';
@@ -60,7 +60,7 @@ export const attachment = (sandbox: Sandbox, tenant: string, at: number, run = '
 export async function startRig(t: Test): Promise<Rig> {
   const folder = temporaryFolder(t);
   const [nft, ping] = [await toolHere('nft'), await toolHere('ping')];
-  const env = { ...process.env, PATH: pathWithNft(join(folder, 'bin'), nft, process.env['PATH'] ?? '') };
+  const env = { ...process.env, PATH: pathWith(join(folder, 'bin'), { nft }, process.env['PATH'] ?? '') };
   const router = `lsr-${randomBytes(4).toString('hex')}`;
   const must = async (command: string, ...args: readonly string[]): Promise<string> => {
     const ran = await run(command, args, { deadlineMs, env });
@@ -153,7 +153,7 @@ export async function startRig(t: Test): Promise<Rig> {
     start,
     kill: () => end('SIGKILL'),
     desire: async (...attached) => {
-      const desired: DesiredNetwork = { v: 1, ranges, mtu: 1420, attached: [...attached] };
+      const desired: DesiredNetwork = { v: 1, ranges, mtu: 1420, attached: [...attached], members: [] };
       const { status, body } = await put(JSON.stringify(desired));
       if (status !== 200) throw new Error(`${status} ${body}`);
       return (JSON.parse(body) as { attached: Record<string, string | null> }).attached;

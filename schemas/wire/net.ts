@@ -4,7 +4,9 @@
  * `longshore-net` keeps the last one on disk and makes the kernel so.
  */
 import Type, { type Static } from 'typebox';
-import { ContainerId, TenantId } from '../../schemas/ids.ts';
+import { projectPattern } from '../api/fields/container.ts';
+import { ContainerId, TenantId } from '../ids.ts';
+import { limits } from '../limits.ts';
 
 const Ipv4 = Type.String({ format: 'ipv4' });
 const Ipv6 = Type.String({ format: 'ipv6' });
@@ -24,11 +26,27 @@ export const Attachment = Type.Object({
 });
 export type Attachment = Static<typeof Attachment>;
 
+const Label = Type.String({ pattern: projectPattern });
+
+/** A container of a tenant that has containers here: what its names lead to. */
+export const NamedMember = Type.Object({
+  id: ContainerId,
+  tenant: TenantId,
+  name: Type.String({ maxLength: limits.containerNameChars }),
+  /** Names that containers of this project alone may use. */
+  project: Type.Optional(Label),
+  aliases: Type.Optional(Type.Array(Label, { maxItems: limits.aliases })),
+  ...addresses,
+});
+export type NamedMember = Static<typeof NamedMember>;
+
 export const DesiredNetwork = Type.Object({
   v: Type.Literal(1),
   /** Ranges of the cluster, as CIDR; `ipv4` is null where the operator gave none. */
   ranges: Type.Object({ ipv4: Type.Union([Type.String(), Type.Null()]), ipv6: Type.String() }),
   mtu: Type.Integer({ minimum: 1280, maximum: 9216 }),
   attached: Type.Array(Attachment),
+  /** Of every tenant of an attached container. */
+  members: Type.Array(NamedMember),
 });
 export type DesiredNetwork = Static<typeof DesiredNetwork>;

@@ -1,0 +1,229 @@
+/**
+ * The agent's side of the tenant network (ADR 51). It tells `longshore-net` which sandboxes are to
+ * be attached, always all of them, and keeps what that program says of each.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import Type from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { createNotify } from '../../lib/notify.ts';
+import { sleep } from '../../lib/time/backoff.ts';
+import type { NetworkSeen } from '../../schemas/api/container.ts';
+import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { internalDomain, ipv6Of, ipv6RangeOf, resolverAddresses } from '../../schemas/tenant-network.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import type { BindMount } from '../docker/calls/containers.ts';
+import type { Engine } from '../docker/engine.ts';
+import { detailOf, EngineError, isUnreachable } from '../docker/errors.ts';
+import { createTransport, type Transport } from '../docker/transport.ts';
+import type { Faults } from '../faults.ts';
+import type { Attachment, DesiredNetwork, NamedMember } from '../../schemas/wire/net.ts';
+
+const decodeAnswer = decoder(
+  Type.Object({ attached: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()])) }),
+);
+const decodeRefusal = decoder(Type.Object({ message: Type.String() }));
+
+export interface Member {
+  readonly id: ContainerId;
+  readonly tenant: TenantId;
+}
+
+export interface TenantNetworkParts {
+  readonly cluster: string;
+  /** Of `longshore-net`. */
+  readonly socket: string;
+  readonly mtu: number;
+  /** The file that containers have as /etc/resolv.conf. */
+  readonly resolvConf: string;
+  readonly engine: Pick<Engine, 'inspect'>;
+  readonly faults: Pick<Faults, 'restate' | 'clear'>;
+  /** What is said of this container is no longer what was said. */
+  readonly onChange: (id: ContainerId) => void;
+  readonly log: Log;
+}
+
+export class TenantNetwork {
+  readonly #parts: TenantNetworkParts;
+  readonly #transport: Transport;
+  readonly #attached = new Map<ContainerId, Attachment>();
+  #members: readonly NamedMember[] = [];
+  /** Attached, and the reason if one could not be. */
+  readonly #said = new Map<ContainerId, string | null>();
+  /** Before the first look, this agent does not know what its last run has attached. */
+  #isKnown = false;
+  readonly #known = createNotify();
+  #sending: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+
+  constructor(parts: TenantNetworkParts) {
+    this.#parts = parts;
+    writeResolvConf(parts);
+    this.#transport = createTransport({ kind: 'unix', socketPath: parts.socket }, () => {});
+  }
+
+  /**
+   * Attaches the running sandbox of a container. It resolves when the network is there, and also
+   * where it cannot be: the container then starts without it.
+   */
+  async attach(member: Member, sandbox: string): Promise<void> {
+    if (!this.#isKnown) await this.#known.wait(limits.netPatienceMs);
+    if (await this.#note(member, sandbox)) await this.#send(limits.netPatienceMs);
+    else await (this.#next ?? this.#sending);
+  }
+
+  /** The container has left this host. */
+  detach(id: ContainerId): void {
+    this.#said.delete(id);
+    if (this.#attached.delete(id)) void this.#send();
+  }
+
+  /**
+   * After each list of the engine: adopts what runs, also of an earlier agent, and says it again.
+   * @param users containers, and the sandboxes that they are in
+   * @param isWanted whether a container that is in none may get one
+   */
+  async look(
+    users: ReadonlyMap<ContainerId, string>,
+    tenantOf: (id: ContainerId) => TenantId | undefined,
+    isWanted: (id: ContainerId) => boolean,
+  ): Promise<void> {
+    for (const id of this.#attached.keys()) {
+      if (users.has(id) || isWanted(id)) continue;
+      this.#attached.delete(id);
+      this.#said.delete(id);
+    }
+    for (const [id, sandbox] of users) {
+      const tenant = tenantOf(id);
+      if (tenant !== undefined) await this.#note({ id, tenant }, sandbox);
+    }
+    this.#isKnown = true;
+    this.#known.notify();
+    await this.#send();
+  }
+
+  /** The containers of the tenants that have any here, whose names the resolvers know. */
+  name(containers: Iterable<Pick<DesiredContainer, 'id' | 'tenant' | 'name' | 'desired'>>): void {
+    const { cluster } = this.#parts;
+    this.#members = Array.from(containers)
+      .filter(({ desired }) => desired !== 'removed')
+      .map(({ id, tenant, name }) => ({ id, tenant, name, ipv4: null, ipv6: ipv6Of(cluster, id) }));
+    void this.#send();
+  }
+
+  /** Mounts of a container that is to ask the resolvers of its host. */
+  mounts(): BindMount[] {
+    return [{ Type: 'bind', Source: this.#parts.resolvConf, Target: '/etc/resolv.conf', ReadOnly: true }];
+  }
+
+  /** Undefined: it was never to be attached. */
+  seen(id: ContainerId): NetworkSeen | undefined {
+    const said = this.#said.get(id);
+    if (said === undefined) return undefined;
+    return said === null ? { state: 'ready', message: null } : { state: 'unavailable', message: said };
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  /** @returns whether that is news */
+  async #note({ id, tenant }: Member, sandbox: string): Promise<boolean> {
+    const inspection = await this.#parts.engine.inspect(sandbox);
+    const namespace = inspection?.NetworkSettings.SandboxKey ?? '';
+    if (inspection?.State.Status !== 'running' || namespace === '') return false;
+    const run = `${inspection.Id}:${inspection.State.StartedAt}`;
+    if (this.#attached.get(id)?.run === run) return false;
+    const ipv6 = ipv6Of(this.#parts.cluster, id);
+    this.#attached.set(id, { id, tenant, namespace, run, ipv4: null, ipv6 });
+    return true;
+  }
+
+  /** One message at a time; what changes while one is under way is in the next. */
+  #send(patienceMs = 0): Promise<void> {
+    if (!this.#isKnown) return Promise.resolve();
+    return (this.#next ??= this.#sending.then(() => {
+      this.#next = undefined;
+      return (this.#sending = this.#sendNow(patienceMs));
+    }));
+  }
+
+  async #sendNow(patienceMs: number): Promise<void> {
+    const endMs = performance.now() + patienceMs;
+    for (;;) {
+      try {
+        this.#hear(await this.#put());
+        return;
+      } catch (error) {
+        if (isUnreachable(error) && performance.now() < endMs) {
+          // It may be starting.
+          await sleep(limits.netRetryMs);
+          continue;
+        }
+        this.#failed(error);
+        return;
+      }
+    }
+  }
+
+  async #put(): Promise<ReadonlyMap<string, string | null>> {
+    const desired: DesiredNetwork = {
+      v: 1,
+      ranges: { ipv4: null, ipv6: ipv6RangeOf(this.#parts.cluster) },
+      mtu: this.#parts.mtu,
+      attached: [...this.#attached.values()],
+      members: [...this.#members],
+    };
+    const { status, body } = await this.#transport.call({
+      name: 'tenant network',
+      method: 'PUT',
+      path: '/network',
+      body: { type: 'application/json', bytes: Buffer.from(JSON.stringify(desired)) },
+      deadlineMs: limits.netCallMs,
+    });
+    if (status === 200) return new Map(Object.entries(decodeAnswer(body).attached));
+    throw new EngineError('tenant network', { kind: 'refused', status }, decodeRefusal(body).message);
+  }
+
+  #hear(said: ReadonlyMap<string, string | null>): void {
+    this.#parts.faults.clear('tenant_network');
+    for (const id of this.#attached.keys()) {
+      const news = said.get(id);
+      if (news !== undefined) this.#say(id, news);
+    }
+  }
+
+  /** What was attached stays so. */
+  #failed(error: unknown): void {
+    const { socket, faults } = this.#parts;
+    const detail = detailOf(error);
+    faults.restate('tenant_network', `longshore-net does not keep the tenant network (${socket}): ${detail}`);
+    const why = `longshore-net on its host does not answer: ${detail}`.slice(0, limits.observationMessageChars);
+    for (const id of this.#attached.keys()) if (!this.#said.has(id)) this.#say(id, why);
+  }
+
+  #say(id: ContainerId, news: string | null): void {
+    if (this.#said.get(id) === news) return;
+    this.#said.set(id, news);
+    if (news !== null) this.#parts.log.warn('tenant_network_missing', { container: id, why: news });
+    this.#parts.onChange(id);
+  }
+}
+
+/**
+ * resolv.conf(5). A file of our own in place of the engine's DNS: that dies with the engine, and
+ * knows the names of other tenants' sandboxes.
+ */
+function writeResolvConf({ resolvConf, cluster }: TenantNetworkParts): void {
+  const resolvers = ([0, 1] as const).flatMap((which) => resolverAddresses([ipv6RangeOf(cluster)], which));
+  const lines = [
+    ...resolvers.map((address) => `nameserver ${address}`),
+    `search ${internalDomain}`,
+    'options timeout:1 attempts:2',
+  ];
+  mkdirSync(dirname(resolvConf), { recursive: true, mode: 0o700 });
+  // Every user of a container reads it.
+  writeFileSync(resolvConf, `${lines.join('\n')}\n`, { mode: 0o644 });
+}

@@ -1,0 +1,149 @@
+/**
+ * What a query is answered (RFC 1034, RFC 1035): names of the tenant network here, the rest by the
+ * name servers of the host. Pure: bytes in, bytes out.
+ */
+import * as dns from 'dns-packet';
+import { internalDomain } from '../../../schemas/tenant-network.ts';
+import type { NamedMember } from '../../../schemas/wire/net.ts';
+import { addressAsked, labelAsked, type Zone, type Zones } from './zones.ts';
+
+export type Reaction =
+  | { readonly kind: 'answer'; readonly bytes: Buffer }
+  /** The host's name servers know. */
+  | { readonly kind: 'forward' }
+  /** It is no query: nothing is sent. */
+  | { readonly kind: 'ignore' };
+
+/** RFC 1035, section 4.1.1. */
+const codes = { ok: 0, malformed: 1, failed: 2, unknown: 3, unimplemented: 4, refused: 5 } as const;
+type Code = (typeof codes)[keyof typeof codes];
+
+const headerBytes = 12;
+/** Without EDNS (RFC 1035, section 4.2.1), and the most with it: more would be fragmented. */
+const plainBytes = 512;
+const ednsBytes = 1232;
+const tcpBytes = 65_535;
+/** A container that moves keeps its address, so this is about names that come and go. */
+const ttl = 5;
+const negativeTtl = 1;
+
+/** An answer of a query that says only why there is none. */
+export function refusal(query: Buffer, code: Code): Buffer {
+  const bytes = Buffer.alloc(headerBytes);
+  query.copy(bytes, 0, 0, 2);
+  // A response, with the opcode and the wish for recursion of the query.
+  bytes[2] = 0x80 | ((query[2] ?? 0) & 0x79);
+  bytes[3] = code;
+  return bytes;
+}
+
+export const failed = (query: Buffer): Buffer => refusal(query, codes.failed);
+export const refused = (query: Buffer): Buffer => refusal(query, codes.refused);
+
+export function reactTo(query: Buffer, source: string, transport: 'udp' | 'tcp', zones: Zones): Reaction {
+  if (query.byteLength < headerBytes || (query.readUInt8(2) & 0x80) !== 0) return { kind: 'ignore' };
+  const say = (code: Code): Reaction => ({ kind: 'answer', bytes: refusal(query, code) });
+  const zone = zones.zoneOf(source);
+  if (zone === undefined) return say(codes.refused);
+  if ((query.readUInt8(2) & 0x78) !== 0) return say(codes.unimplemented);
+  const packet = decoded(query);
+  const [question, ...others] = packet?.questions ?? [];
+  if (packet === undefined || question === undefined || others.length > 0) return say(codes.malformed);
+  const found = lookUp(question, zone, zones);
+  if (found === undefined) return { kind: 'forward' };
+  // What is not written in ASCII cannot be repeated as it came.
+  if (!/^[\x21-\x7e]*$/.test(question.name)) return say(codes.malformed);
+  return { kind: 'answer', bytes: encoded(packet, question, found, transport) };
+}
+
+function decoded(query: Buffer): dns.DecodedPacket | undefined {
+  try {
+    return dns.decode(query);
+  } catch {
+    return undefined;
+  }
+}
+
+interface Found {
+  readonly code: Code;
+  readonly answers: readonly dns.Answer[];
+}
+
+/** Undefined: other servers know. */
+function lookUp(question: dns.Question, zone: Zone, zones: Zones): Found | undefined {
+  if ((question.class ?? 'IN') !== 'IN') return { code: codes.refused, answers: [] };
+  const name = question.name.replace(/\.$/, '').toLowerCase();
+  const address = addressAsked(name);
+  if (address !== undefined) return zones.isInside(address) ? reversed(question, zone.at(address)) : undefined;
+  const label = labelAsked(name);
+  if (label === undefined) return undefined;
+  if (label === '') return { code: codes.ok, answers: [] };
+  const members = zone.find(label);
+  if (members.length === 0) return { code: codes.unknown, answers: [] };
+  return { code: codes.ok, answers: members.flatMap((member) => addressesOf(question, member)) };
+}
+
+function reversed({ name, type }: dns.Question, member: NamedMember | undefined): Found {
+  if (member === undefined) return { code: codes.unknown, answers: [] };
+  const data = `${member.name}.${internalDomain}`;
+  return { code: codes.ok, answers: type === 'PTR' ? [{ type, name, ttl, data }] : [] };
+}
+
+function addressesOf({ name, type }: dns.Question, { ipv4, ipv6 }: NamedMember): dns.Answer[] {
+  if (type === 'A') return ipv4 === null ? [] : [{ type, name, ttl, data: ipv4 }];
+  return type === 'AAAA' ? [{ type, name, ttl, data: ipv6 }] : [];
+}
+
+function encoded(
+  { id, flag_rd: wantsRecursion, additionals = [] }: dns.DecodedPacket,
+  question: dns.Question,
+  { code, answers }: Found,
+  transport: 'udp' | 'tcp',
+): Buffer {
+  const edns = additionals.find(({ type }) => type === 'OPT');
+  const asked = edns !== undefined && 'udpPayloadSize' in edns ? edns.udpPayloadSize : plainBytes;
+  const most = transport === 'tcp' ? tcpBytes : Math.min(Math.max(asked, plainBytes), ednsBytes);
+  const flags =
+    dns.AUTHORITATIVE_ANSWER | dns.RECURSION_AVAILABLE | (wantsRecursion ? dns.RECURSION_DESIRED : 0) | code;
+  const head: dns.Packet = {
+    type: 'response',
+    id,
+    questions: [question],
+    additionals: edns === undefined ? [] : [ownEdns],
+  };
+  const whole = dns.encode({
+    ...head,
+    flags,
+    answers: [...answers],
+    authorities: answers.length > 0 || code === codes.refused ? [] : [startOfAuthority],
+  });
+  return whole.byteLength <= most ? whole : dns.encode({ ...head, flags: flags | dns.TRUNCATED_RESPONSE });
+}
+
+/** RFC 6891. */
+const ownEdns: dns.OptAnswer = {
+  type: 'OPT',
+  name: '.',
+  udpPayloadSize: ednsBytes,
+  extendedRcode: 0,
+  ednsVersion: 0,
+  flags: 0,
+  flag_do: false,
+  options: [],
+};
+
+/** Says for how long a name that is not there may be remembered as such (RFC 2308). */
+const startOfAuthority: dns.SoaAnswer = {
+  type: 'SOA',
+  name: internalDomain,
+  ttl: negativeTtl,
+  data: {
+    mname: `ns.${internalDomain}`,
+    rname: `hostmaster.${internalDomain}`,
+    serial: 1,
+    refresh: 3600,
+    retry: 600,
+    expire: 86_400,
+    minimum: negativeTtl,
+  },
+};

@@ -1,0 +1,121 @@
+/**
+ * Which names each container knows: those of its tenant's containers, and aliases of its own
+ * project. Who asks is known by the source address, which nobody can forge in the router namespace.
+ * Pure.
+ */
+import { contains, hostCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
+import type { DesiredNetwork, NamedMember } from '../../../schemas/wire/net.ts';
+import { internalDomain, labelOf } from '../../../schemas/tenant-network.ts';
+
+/** What a container sees. */
+export interface Zone {
+  /** Members with this label, which is in lower case; empty: there is none. */
+  find(label: string): readonly NamedMember[];
+  /** The member with this address. */
+  at(address: string): NamedMember | undefined;
+}
+
+export interface Zones {
+  /** Undefined: nobody has this address here. */
+  zoneOf(source: string): Zone | undefined;
+  /** Whether the address is of the tenant network, whose names no other server knows. */
+  isInside(address: string): boolean;
+}
+
+/** Names of one tenant. */
+interface TenantNames {
+  readonly byLabel: ReadonlyMap<string, NamedMember>;
+  readonly byAlias: ReadonlyMap<string, readonly NamedMember[]>;
+  readonly byAddress: ReadonlyMap<string, NamedMember>;
+}
+
+export function zonesOf({ ranges, attached, members }: DesiredNetwork): Zones {
+  const cidrs = [ranges.ipv4, ranges.ipv6].flatMap((text) => (text === null ? [] : (parseCidr(text) ?? [])));
+  const tenants = new Map<string, TenantNames>();
+  for (const [tenant, own] of grouped(members)) tenants.set(tenant, namesOf(own));
+  const projects = new Map(members.map(({ id, project }) => [id, project]));
+  const zones = new Map<string, Zone>();
+  for (const { id, tenant, ipv4, ipv6 } of attached) {
+    const zone = zoneFrom(tenants.get(tenant) ?? namesOf([]), projects.get(id));
+    for (const address of [ipv4, ipv6]) if (address !== null) zones.set(keyOf(address), zone);
+  }
+  return {
+    zoneOf: (source) => zones.get(keyOf(source)),
+    isInside: (address) => {
+      const host = hostCidr(address);
+      return host !== undefined && cidrs.some((cidr: Cidr) => contains(cidr, host));
+    },
+  };
+}
+
+function zoneFrom({ byLabel, byAlias, byAddress }: TenantNames, project: string | undefined): Zone {
+  return {
+    find: (label) => {
+      const aliased = project === undefined ? undefined : byAlias.get(`${project} ${label}`);
+      if (aliased !== undefined) return aliased;
+      const named = byLabel.get(label);
+      return named === undefined ? [] : [named];
+    },
+    at: (address) => byAddress.get(keyOf(address)),
+  };
+}
+
+function grouped(members: readonly NamedMember[]): ReadonlyMap<string, readonly NamedMember[]> {
+  const byTenant = new Map<string, NamedMember[]>();
+  for (const member of members) {
+    const own = byTenant.get(member.tenant);
+    if (own === undefined) byTenant.set(member.tenant, [member]);
+    else own.push(member);
+  }
+  return byTenant;
+}
+
+function namesOf(members: readonly NamedMember[]): TenantNames {
+  const byLabel = new Map<string, NamedMember>();
+  const byAlias = new Map<string, NamedMember[]>();
+  const byAddress = new Map<string, NamedMember>();
+  for (const member of members) {
+    const label = labelOf(member.name);
+    // Of `web` and `Web`, the name that is written as DNS has it.
+    if (label !== undefined && (label === member.name || !byLabel.has(label))) byLabel.set(label, member);
+    for (const alias of member.aliases ?? []) {
+      const key = `${member.project ?? ''} ${alias}`;
+      const others = byAlias.get(key);
+      if (others === undefined) byAlias.set(key, [member]);
+      else others.push(member);
+    }
+    for (const address of [member.ipv4, member.ipv6]) if (address !== null) byAddress.set(keyOf(address), member);
+  }
+  return { byLabel, byAlias, byAddress };
+}
+
+/** The same for every text of an address. */
+function keyOf(text: string): string {
+  const address = parseAddress(text);
+  return address === undefined ? text : `${address.family} ${address.value}`;
+}
+
+/**
+ * The label that a name asks for: `web` and `web.internal`; undefined: it is for other servers.
+ * Empty: the domain itself. A name below a label, such as `a.web.internal`, is nobody's.
+ * @param name without the last dot, in lower case
+ */
+export function labelAsked(name: string): string | undefined {
+  // The root is no name of ours.
+  if (name === '') return undefined;
+  if (name === internalDomain) return '';
+  if (!name.includes('.')) return name;
+  return name.endsWith(`.${internalDomain}`) ? name.slice(0, -internalDomain.length - 1) : undefined;
+}
+
+/** The address that a name below `in-addr.arpa` or `ip6.arpa` is for (RFC 1035, RFC 3596). */
+export function addressAsked(name: string): string | undefined {
+  if (name.endsWith('.in-addr.arpa')) {
+    const address = name.slice(0, -'.in-addr.arpa'.length).split('.').toReversed().join('.');
+    return parseAddress(address) === undefined ? undefined : address;
+  }
+  if (!name.endsWith('.ip6.arpa')) return undefined;
+  const digits = name.slice(0, -'.ip6.arpa'.length).split('.').toReversed();
+  if (digits.length !== 32 || !digits.every((digit) => /^[0-9a-f]$/.test(digit))) return undefined;
+  return Array.from({ length: 8 }, (_, group) => digits.slice(4 * group, 4 * group + 4).join('')).join(':');
+}

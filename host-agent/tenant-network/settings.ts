@@ -1,0 +1,33 @@
+/** Settings of the programs of the tenant network. */
+import { join } from 'node:path';
+import { choice, duration, text } from '../../lib/config.ts';
+import { logLevels } from '../../lib/log.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+const shared = {
+  NET_STATE_DIR: text('Folder in which the last desired state is kept.'),
+  NET_ROUTER: text('Name of the router namespace, another one for each agent of a machine.', { fallback: 'longshore' }),
+  LOG_LEVEL: choice('Lowest level of events that are logged.', logLevels, 'info'),
+};
+
+export const netSettings = {
+  NET_SOCKET: text('Unix socket on which the agent says what is desired. Only the agent may reach its folder.'),
+  NET_NAMESPACES: text('Folder in which the engine has the files of its network namespaces.', {
+    fallback: '/var/run/docker/netns',
+  }),
+  NET_INTERVAL: duration('Time between two looks at the kernel.', {
+    min: 1 * seconds,
+    max: 600 * seconds,
+    fallback: 15 * seconds,
+  }),
+  ...shared,
+};
+
+export const dnsSettings = {
+  DNS_RESOLVER: choice('Which of the two resolvers of the host this is.', ['first', 'second'] as const, 'first'),
+  ...shared,
+};
+
+/** Where `longshore-net` keeps what the agent desires, and the resolvers read it. */
+export const desiredFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string }): string =>
+  join(NET_STATE_DIR, 'desired.json');

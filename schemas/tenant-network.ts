@@ -1,0 +1,61 @@
+/**
+ * Addresses and names of the tenant network (ADR 51). IPv6 addresses are not allocated: they follow
+ * from the ids of the cluster and of the container, so every program knows them without asking.
+ * Pure.
+ */
+import { addressAt, formatAddress, formatCidr, parseCidr, type Cidr } from './cidr.ts';
+import type { ContainerId } from './ids.ts';
+import { hashesOf } from './text-hash.ts';
+
+/** The first byte of unique local addresses, and bits of the global id (RFC 4193, section 3.1). */
+const uniqueLocal = 0xfdn;
+const globalIdBits = 40n;
+const prefix = 48;
+/** The subnet of the cluster's range that has containers. */
+const containers = 1n;
+
+function rangeOf(cluster: string): Cidr {
+  const [first, second] = hashesOf(cluster);
+  const globalId = ((BigInt(first) << 32n) | BigInt(second)) >> (64n - globalIdBits);
+  return { family: 6, base: ((uniqueLocal << globalIdBits) | globalId) << 80n, prefix };
+}
+
+/** The /48 of a cluster, as CIDR. */
+export const ipv6RangeOf = (cluster: string): string => formatCidr(rangeOf(cluster));
+
+/**
+ * The address of a container, for its life. The last 64 bits are those of its id, of which 62 are
+ * random (RFC 9562, section 5.7).
+ */
+export function ipv6Of(cluster: string, id: ContainerId): string {
+  const bits = BigInt(`0x${id.replaceAll('-', '').slice(-16)}`);
+  return formatAddress(6, rangeOf(cluster).base | (containers << 64n) | bits);
+}
+
+/**
+ * Places of the two resolvers in each range of the cluster, as in 10.192.0.53 and fd5e::53; two, so
+ * that one may restart.
+ */
+const resolverPlaces = { 4: [53, 54], 6: [0x53, 0x54] } as const;
+
+/** Addresses of the first or the second resolver, in these ranges. */
+export function resolverAddresses(ranges: readonly (string | null)[], which: 0 | 1): string[] {
+  return ranges.flatMap((text) => {
+    const range = text === null ? undefined : parseCidr(text);
+    return range === undefined ? [] : [addressAt(range, resolverPlaces[range.family][which])];
+  });
+}
+
+/** The domain of a tenant's names: `web.internal`. */
+export const internalDomain = 'internal';
+
+const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/**
+ * A container's name as DNS knows it (RFC 1035, section 2.3.1, and RFC 1123, section 2.1);
+ * undefined: it cannot be one.
+ */
+export function labelOf(name: string): string | undefined {
+  const lower = name.toLowerCase();
+  return label.test(lower) ? lower : undefined;
+}

@@ -1,0 +1,168 @@
+/**
+ * The tenant network on one host (ADR 51): containers of a tenant reach each other by addresses
+ * that are theirs for life, through the death of every program that made it so; no other tenant's
+ * does.
+ */
+import t from 'tap';
+import { run } from '../../../dev/process/run.ts';
+import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
+import { canStartEngine } from '../../support/servers.ts';
+import { inCi, skipWithoutTools } from '../../support/tools.ts';
+import type { Client } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import { imageRunning } from '../support/images.ts';
+import { startRig } from '../support/rig.ts';
+import { open } from '../../integration/sessions/client.ts';
+
+t.setTimeout(300_000);
+const skip =
+  canStartEngine || inCi ? await skipWithoutTools('nft', 'ip') : 'entering network namespaces needs Linux and root';
+const small = { cpu_limit: '0.5', mem_limit: '64m' };
+const port = 7000;
+const compute = '/api/v2/compute';
+/** Says its name to everyone who connects. */
+const answering = `while true; do echo "I am $NAME" | nc -l -p ${port} >/dev/null; done`;
+
+t.test('containers of one host', { skip }, async (t) => {
+  const rig = await startRig(t, { hasNetwork: true });
+  const image = await imageRunning(rig, answering);
+  const [acme, other] = [await rig.client('acme'), await rig.client('other')];
+  const declared = (name: string) => ({ name, ...image, ...small, env: { NAME: name } });
+
+  const status = async (client: Client, container: Container): Promise<ContainerStatusView> =>
+    (await client.status(container)).body.data;
+  const attached = (client: Client, container: Container) =>
+    eventually(
+      `${container.name} is in the network`,
+      () => status(client, container),
+      ({ network }) => network?.state === 'ready',
+    );
+  const addressOf = async (client: Client, container: Container): Promise<string> =>
+    (await status(client, container)).network?.ipv6 ?? '';
+  /** What a container hears at an address. */
+  const hears = async (client: Client, from: Container, address: string): Promise<string> => {
+    const query = new URLSearchParams();
+    for (const part of ['sh', '-c', `nc -w 3 ${address} ${port} </dev/null 2>&1`]) query.append('command', part);
+    const session = await open(`${rig.baseUrl}${compute}/${from.id}/exec?${query}`, client);
+    await session.closed();
+    return session.bytes(1).toString().trim();
+  };
+  const links = async (): Promise<number> => {
+    const listed = await run('ip', ['-n', rig.network?.router ?? '', '-br', 'link'], { deadlineMs: 10_000 });
+    return listed.stdout.split('\n').filter((line) => line.startsWith('lsc')).length;
+  };
+
+  const [web, store] = await acme.createRunning([declared('web'), declared('store')]);
+  const [spy] = await other.createRunning([declared('spy')]);
+  if (web === undefined || store === undefined || spy === undefined) throw new Error('no containers');
+  const theirs = await addressOf(acme, store);
+  for (const [client, container] of [
+    [acme, web],
+    [acme, store],
+    [other, spy],
+  ] as const)
+    await attached(client, container);
+
+  await t.test('a tenant’s reach each other, and another’s is refused', async (t) => {
+    t.equal(await hears(acme, web, theirs), 'I am store');
+    t.equal(await hears(acme, store, await addressOf(acme, web)), 'I am web');
+    t.match(await hears(other, spy, theirs), /refused/);
+    t.match(await hears(acme, web, await addressOf(other, spy)), /refused/);
+  });
+
+  await t.test('containers have names for each other, and for nobody else', async (t) => {
+    for (const name of ['store', 'store.internal', 'STORE', 'store.'])
+      t.equal(await hears(acme, web, name), 'I am store', name);
+    t.match(await hears(acme, web, 'spy'), /bad address/);
+    t.match(await hears(other, spy, 'store'), /bad address/);
+    t.equal(await hears(other, spy, 'spy'), 'I am spy');
+  });
+
+  await t.test('the network is there before the first line of a container runs', async (t) => {
+    const early = await imageRunning(rig, `nc -w 3 store ${port} </dev/null 2>&1; sleep 3600`);
+    const names = ['one', 'two', 'three', 'four'];
+    const made = await acme.createRunning(names.map((name) => ({ name, ...early, ...small })));
+    for (const container of made) {
+      const said = await eventually(
+        'it has spoken',
+        async () => (await acme.call<string>('GET', `${compute}/${container.id}/logs`)).text,
+        (text) => text.includes('store') || text.includes('nc:'),
+      );
+      t.match(said, /I am store/);
+      await acme.remove(container);
+    }
+    await eventually('their links are gone', links, (count) => count === 3);
+  });
+
+  await t.test('an address is for life: through a stop, and through an update', async (t) => {
+    await acme.stop(store);
+    await acme.wait(store, 'stopped');
+    t.match(await hears(acme, web, theirs), /refused/);
+    await acme.start(store);
+    await acme.wait(store, 'running');
+    await eventually(
+      'it answers',
+      () => hears(acme, web, theirs),
+      (said) => said === 'I am store',
+    );
+    const patch = { 'content-type': 'application/merge-patch+json' };
+    const changed = { env: { NAME: 'store, again' } };
+    t.equal((await acme.call('PATCH', `${compute}/${store.id}`, changed, patch)).status, 200);
+    await eventually(
+      'the new version answers',
+      () => hears(acme, web, theirs),
+      (said) => said === 'I am store, again',
+    );
+    t.equal(await addressOf(acme, store), theirs);
+  });
+
+  await t.test('the agent and longshore-net are killed: packets pass on', async (t) => {
+    await rig.agent.kill9();
+    await rig.network?.net.server().kill9();
+    // An exec goes through the agent.
+    await rig.agent.start();
+    await eventually(
+      'an exec reaches it',
+      () => hears(acme, web, theirs),
+      (said) => said.includes('store'),
+    );
+    const [late] = await acme.createRunning([declared('late')]);
+    if (late === undefined) throw new Error('no container');
+    const { network } = await status(acme, late);
+    t.match(network, { state: 'unavailable', reason: 'not_attached', names: ['late', 'late.internal'] });
+    t.match(await hears(acme, web, await addressOf(acme, late)), /refused/);
+    await rig.network?.net.restart();
+    await attached(acme, late);
+    t.equal(await hears(acme, web, await addressOf(acme, late)), 'I am late');
+    t.equal(await hears(acme, web, theirs), 'I am store, again');
+  });
+
+  await t.test('each resolver is killed in turn, and names resolve', async (t) => {
+    for (const resolver of rig.network?.names ?? []) {
+      await resolver.server().kill9();
+      t.equal(await hears(acme, web, 'store'), 'I am store, again');
+      await resolver.restart();
+      await eventually(
+        'it answers again',
+        () => run('grep', ['-c', 'resolver_bound', resolver.server().logFile], { deadlineMs: 10_000 }),
+        ({ stdout }) => Number(stdout) >= 2,
+      );
+    }
+    t.equal(await hears(acme, web, 'store'), 'I am store, again');
+  });
+
+  await t.test('what is removed is cut', async (t) => {
+    await acme.remove(store);
+    await eventually(
+      'it is gone',
+      () => acme.get(store),
+      ({ status }) => status === 404,
+    );
+    await eventually(
+      'it is refused',
+      () => hears(acme, web, theirs),
+      (said) => said.includes('refused'),
+    );
+    t.ok(true);
+  });
+});
