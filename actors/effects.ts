@@ -13,6 +13,7 @@ import type { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import type { StatusWatchers } from './endpoints/status-watchers.ts';
 import type { Outbox } from './outbox/outbox.ts';
 import type { Partition } from './partition.ts';
+import { MemberBells } from './member-bells.ts';
 import type { OutgoingEffect } from './runtime/journal/group.ts';
 
 export interface EffectOptions {
@@ -27,12 +28,16 @@ export function createEffects({ nc, directory, outbox, watched }: EffectOptions)
     const doorbell: Doorbell = { ...protocolFields, partition, rid: requestId };
     nc.publish(subjects.desired(host, partition), JSON.stringify(doorbell));
   }
+  const members = new MemberBells((host, partition) => ring(host, partition, null));
   return {
     carryOut(partition: Partition, effects: Iterable<OutgoingEffect<Effect>>): void {
       for (const effect of effects) {
         switch (effect.kind) {
           case 'doorbell':
             ring(effect.host, partition.number, effect.requestId);
+            break;
+          case 'members':
+            members.note(partition, effect);
             break;
           case 'changed':
             if (watched.has(effect.tenant, effect.id)) nc.publish(subjects.changed(effect.tenant, effect.id));

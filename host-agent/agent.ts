@@ -174,6 +174,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     lease,
     reporter,
     workload: containers.workload,
+    members: settings.NET_SOCKET === undefined ? undefined : state.members,
     volumes: containers.volumes,
     serveSessions: sessions.serve,
     beat: () => ({

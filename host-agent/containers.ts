@@ -232,6 +232,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
       ? undefined
       : new TenantNetwork({
           cluster,
+          owner: `${owner.host} in ${cluster}`,
           socket: settings.NET_SOCKET,
           mtu: settings.MESH_MTU,
           resolvConf: join(settings.STATE_DIR, 'network', 'resolv.conf'),
@@ -241,9 +242,14 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           log,
         });
   if (tenantNetwork !== undefined) {
-    const name = (): void => tenantNetwork.name(containersOf(workload.desired()));
+    const { members } = state;
+    const name = (): void => tenantNetwork.name(members.all(), containersOf(workload.desired()));
     name();
-    workload.events.on('desired', name);
+    members.events.on('changed', name);
+    workload.events.on('desired', () => {
+      members.keep(new Set(containersOf(workload.desired()).map(({ tenant }) => tenant)));
+      name();
+    });
   }
   const executor = createExecutor({
     engine: images.recording,

@@ -19,6 +19,7 @@ import { loadUsageStore, type UsageStore } from './usage/store.ts';
 import { loadVolumeRecord, type VolumeRecord } from './volumes/record.ts';
 import { createDesiredStore, type DesiredStore } from './desired/store.ts';
 import type { DesiredSet } from './desired/desired-set.ts';
+import { TenantMembers } from './desired/members.ts';
 
 export interface State {
   readonly sessions: SessionNumber;
@@ -36,6 +37,7 @@ export interface State {
   readonly usage: UsageStore;
   readonly execs: ExecRecord;
   readonly volumes: VolumeRecord;
+  readonly members: TenantMembers;
   /** Writes what the control plane's side has changed. */
   flush(): Promise<void>;
 }
@@ -77,9 +79,11 @@ export async function loadState(parts: StateParts): Promise<State> {
   });
   const execs = await loadExecRecord(stateDir, disk, log);
   const volumes = await loadVolumeRecord(stateDir, disk, log);
+  const members = await TenantMembers.load(stateDir, parts.cluster, disk, log);
   return {
     execs,
     volumes,
+    members,
     sessions,
     store,
     desired,
@@ -94,7 +98,7 @@ export async function loadState(parts: StateParts): Promise<State> {
     usage,
     flush: async () => {
       await Promise.all(
-        [sessions, store, fence, contact, imageAccess, usage, execs, volumes].map((kept) => kept.flush()),
+        [sessions, store, fence, contact, imageAccess, usage, execs, volumes, members].map((kept) => kept.flush()),
       );
     },
   };

@@ -16,3 +16,18 @@ export function hashesOf(text: string): readonly [number, number] {
 
 /** Always eight digits: what is sent for a seed of the simulation depends on the seed alone. */
 export const hexWord = (word: number): string => word.toString(16).padStart(8, '0');
+
+/**
+ * Counts the texts and adds up their hashes, in any order. Releases must agree on the sums.
+ * @param basis that two digests must share to be compared
+ */
+export function digestOfTexts(basis: string, texts: Iterable<string>): string {
+  let [count, first, second] = [0, 0, 0];
+  for (const text of texts) {
+    const [one, two] = hashesOf(text);
+    count++;
+    first = (first + one) >>> 0;
+    second = (second + two) >>> 0;
+  }
+  return `${basis}.${count}.${hexWord(first)}.${hexWord(second)}`;
+}

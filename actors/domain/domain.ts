@@ -2,7 +2,14 @@
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
 import { kindToStore } from '../../schemas/api/event.ts';
-import { isHostKey, isNetworkName, type HostKey, type NetworkName } from '../../schemas/ids.ts';
+import {
+  isContainerId,
+  isHostKey,
+  isNetworkName,
+  isTenantId,
+  type HostKey,
+  type NetworkName,
+} from '../../schemas/ids.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
@@ -19,11 +26,21 @@ import { bodyAgain } from './container/decide.ts';
 import { otherHostsOf } from './container/moving.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { linesOf } from './audit/lines.ts';
+import { isOtherMember } from './members.ts';
 import { isWellFormed } from './record-shapes.ts';
 import { headed } from './preconditions/decide.ts';
 import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
 import { recordKey, type StateRecord } from './records.ts';
-import { answer, refuse, type Effect, type EventDraft, type FleetView, type Heard, type TurnContext } from './turn.ts';
+import {
+  answer,
+  refuse,
+  type Changes,
+  type Effect,
+  type EventDraft,
+  type FleetView,
+  type Heard,
+  type TurnContext,
+} from './turn.ts';
 import { isOfNetwork } from './records.ts';
 
 export interface Longshore {
@@ -41,7 +58,7 @@ export interface Longshore {
 
 /** What is desired on a host, in this partition. */
 export const hostDirtyKey = (host: HostKey): string => `on ${host}`;
-const tenantDirtyKey = (tenant: string): string => `of ${tenant}`;
+export const tenantDirtyKey = (tenant: string): string => `of ${tenant}`;
 const networkDirtyKey = (network: NetworkName): string => `net ${network}`;
 
 const dirtyKeyAround = (ask: Ask): string =>
@@ -152,10 +169,35 @@ function outgoingEvent(
   };
 }
 
+/** The hosts of a tenant hear of its members after every change of one. */
+function membersEffects(state: PartitionView, { records: changed, deletes, effects }: Changes): Effect[] {
+  const rung = new Set(effects.flatMap((effect) => (effect.kind === 'doorbell' ? [effect.host] : [])));
+  const follow: Effect[] = [];
+  const note = (before: ContainerRecord | undefined, after: ContainerRecord | undefined): void => {
+    const record = after ?? before;
+    if (record === undefined || !isOtherMember(before, after)) return;
+    const { tenant, placement } = record;
+    const isRung = placement.phase === 'placed' && rung.has(placement.host);
+    follow.push({ kind: 'members', tenant, rung: isRung ? placement.host : null });
+  };
+  for (const record of changed) {
+    if (record.kind === 'container') note(state.tenant(record.tenant).containers.get(record.id), record);
+    if (record.kind === 'tombstone') note(state.tenant(record.tenant).containers.get(record.id), undefined);
+  }
+  for (const key of deletes) {
+    const [kind, tenant = '', id = ''] = key.split('.');
+    if (kind === 'container' && isTenantId(tenant) && isContainerId(id))
+      note(state.tenant(tenant).containers.get(id), undefined);
+  }
+  return follow;
+}
+
 function effectKey(effect: Effect): string {
   switch (effect.kind) {
     case 'changed':
       return `changed ${effect.tenant} ${effect.id}`;
+    case 'members':
+      return `members ${effect.tenant} ${effect.rung ?? ''}`;
     case 'outbox':
       return 'outbox';
     case 'doorbell':
@@ -256,6 +298,7 @@ export function createDomain({ cluster, incarnation, fleet, ledger }: DomainOpti
         touchDeleted(key, marks);
       }
     },
+    follow: membersEffects,
     hear,
     all: (state) => state.records(),
     release: (state) => state.release(),

@@ -23,6 +23,7 @@ import { byRemoval, removedFromMs, type EndedJob } from './container/endings.ts'
 import { movesFrom, otherHostsOf, preparationOf } from './container/moving.ts';
 import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
+import { isOtherMember, membersDigest } from './members.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
 import { TenantState, amountsOf, isStored, recordsOf, undamaged, type TenantView } from './tenant/state.ts';
@@ -72,6 +73,14 @@ export interface PartitionView {
    * undefined: not known any more.
    */
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined;
+  /**
+   * Raised by every change of the members of the tenant's network; with the epoch it orders what
+   * hosts hear of them.
+   */
+  membersRevisionOf(tenant: TenantId): number;
+  /** The members that changed or went after this revision; undefined: not known any more. */
+  membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined;
+  membersDigestOf(tenant: TenantId): string;
   /** The newest change of a container of this memory; it counts only under `epoch`. */
   readonly itemRevision: number;
   /**
@@ -190,6 +199,10 @@ export class PartitionState implements PartitionView {
   readonly #firstRevision: number;
   readonly #changes: RecentChanges<HostKey>;
   readonly #items: RecentChanges<TenantId>;
+  readonly #members: RecentChanges<TenantId>;
+  readonly #membersRevisions = new Map<TenantId, number>();
+  readonly #membersDigests = new Map<TenantId, { readonly revision: number; readonly digest: string }>();
+  readonly #incarnation: number;
   readonly vpn: VpnState;
 
   /** @param revision of every host at first: the number of the last commit that was loaded */
@@ -205,6 +218,8 @@ export class PartitionState implements PartitionView {
     this.#firstRevision = revision;
     this.#changes = new RecentChanges(revision, limits.syncChanges);
     this.#items = new RecentChanges(0, limits.itemChanges);
+    this.#members = new RecentChanges(revision, limits.syncChanges);
+    this.#incarnation = incarnation;
     this.vpn = new VpnState(incarnation);
   }
 
@@ -260,6 +275,20 @@ export class PartitionState implements PartitionView {
   }
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined {
     return this.#changes.since(host, revision);
+  }
+  membersRevisionOf(tenant: TenantId): number {
+    return this.#membersRevisions.get(tenant) ?? this.#firstRevision;
+  }
+  membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined {
+    return this.#members.since(tenant, revision);
+  }
+  membersDigestOf(tenant: TenantId): string {
+    const revision = this.membersRevisionOf(tenant);
+    const known = this.#membersDigests.get(tenant);
+    if (known?.revision === revision) return known.digest;
+    const digest = membersDigest(this.#incarnation, this.tenant(tenant).containers.values());
+    this.#membersDigests.set(tenant, { revision, digest });
+    return digest;
   }
   get itemRevision(): number {
     return this.#items.last;
@@ -374,7 +403,9 @@ export class PartitionState implements PartitionView {
     switch (record.kind) {
       case 'container': {
         const tenant = this.#own(record.tenant);
-        this.#noteUses(tenant, tenant.containers.get(record.id), record);
+        const before = tenant.containers.get(record.id);
+        this.#noteUses(tenant, before, record);
+        this.#noteMember(tenant, before, record);
         this.#forget(tenant, record.id);
         tenant.containers.set(record.id, record);
         tenant.names.set(record.spec.name, record.id);
@@ -516,6 +547,12 @@ export class PartitionState implements PartitionView {
     this.#noteSecret(tenant, name);
   }
 
+  #noteMember({ tenant }: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
+    const id = (after ?? before)?.id;
+    if (id !== undefined && isOtherMember(before, after))
+      this.#membersRevisions.set(tenant, this.#members.add(tenant, id));
+  }
+
   /** A container is put, changed or taken out. */
   #noteUses(tenant: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
     for (const name of tenant.secrets.note(before, after)) this.#noteSecret(tenant, name);
@@ -600,6 +637,7 @@ export class PartitionState implements PartitionView {
   #remove(tenant: TenantState, id: ContainerId): void {
     if (tenant.containers.has(id)) this.#items.add(tenant.tenant, id);
     this.#noteUses(tenant, tenant.containers.get(id), undefined);
+    this.#noteMember(tenant, tenant.containers.get(id), undefined);
     this.#forget(tenant, id);
     this.#preparations.delete(id);
     this.#upSinceMs.delete(id);

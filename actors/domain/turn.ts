@@ -105,6 +105,8 @@ export interface EventDraft {
 /** Done after the commit; all of them may be lost, and none is harmful twice. */
 export type Effect =
   | { readonly kind: 'doorbell'; readonly host: HostKey }
+  /** Hosts of the tenant must hear of its members. `rung`: the host whose doorbell rings anyway. */
+  | { readonly kind: 'members'; readonly tenant: TenantId; readonly rung: HostKey | null }
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
   | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
   /** Another partition must learn of a change; the outbox finds it in the records. */

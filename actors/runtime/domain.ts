@@ -178,6 +178,8 @@ export interface Domain<D extends DomainTypes> {
   event(event: D['Event'], head: EventHead): OutgoingEvent;
   /** What the audit says of a write with this answer; committed before the answer leaves. */
   lines(ask: WriteAsk, reply: Reply, nowMs: number): readonly LineDraft[];
+  /** Effects that follow from these changes of the state, which does not have them yet. */
+  follow(state: D['View'], changes: Changes<D>): readonly D['Effect'][];
   /** Of effects with the same key, a commit carries out the last. */
   effectKey(effect: D['Effect']): string;
 }

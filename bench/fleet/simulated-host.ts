@@ -182,6 +182,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
     lease,
     reporter,
     workload,
+    members: undefined,
     volumes: { strangers: () => [], hear: () => Promise.resolve() },
     beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [], room: {} }),
     beatMs: settings.BEAT_INTERVAL,

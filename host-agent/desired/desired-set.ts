@@ -90,7 +90,13 @@ export type PartitionAnswer =
       readonly revision: number;
       readonly gone: Gone;
     }
-  | { readonly kind: 'set'; readonly partition: number; readonly set: PartitionSet; readonly gone: Gone }
+  | {
+      readonly kind: 'set';
+      readonly partition: number;
+      readonly set: PartitionSet;
+      readonly gone: Gone;
+      readonly members: MembersAnswer;
+    }
   | {
       readonly kind: 'changes';
       readonly partition: number;
@@ -101,7 +107,16 @@ export type PartitionAnswer =
       readonly set: PartitionSet;
       readonly removed: readonly ContainerId[];
       readonly gone: Gone;
+      readonly members: MembersAnswer;
     };
+
+/** What an answer says of the members of tenants (members.ts). */
+export interface MembersAnswer {
+  readonly epoch: number;
+  readonly tenants: NonNullable<SyncAnswer['tenants']>;
+  readonly members: NonNullable<SyncAnswer['members']>;
+  readonly gone: NonNullable<SyncAnswer['members_gone']>;
+}
 
 /** Of the strangers in the ask: those that the owner gave away. */
 export type Gone = NonNullable<SyncAnswer['gone']>;
@@ -131,11 +146,17 @@ export class Assembly {
       ...(digest === undefined ? {} : { basis: basisIn(digest) }),
     };
     const gone = ordered.flatMap((part) => part.gone ?? []);
-    if (since === undefined) return { kind: 'set', partition, set, gone };
+    const members = {
+      epoch,
+      tenants: ordered.flatMap((part) => part.tenants ?? []),
+      members: ordered.flatMap((part) => part.members ?? []),
+      gone: ordered.flatMap((part) => part.members_gone ?? []),
+    };
+    if (since === undefined) return { kind: 'set', partition, set, gone, members };
     const removed = ordered.flatMap((part) => part.removed ?? []);
     const [sinceEpoch, sinceRevision] = since;
     const order = { epoch: sinceEpoch, revision: sinceRevision };
-    return { kind: 'changes', partition, since: order, digest: digest ?? '', set, removed, gone };
+    return { kind: 'changes', partition, since: order, digest: digest ?? '', set, removed, gone, members };
   }
 }
 

@@ -33,7 +33,7 @@ export interface SyncLoop {
   lastSyncMs(): number | null;
 }
 
-export interface SyncLoopParts extends Pick<SyncParts, 'sender' | 'volumes' | 'log'> {
+export interface SyncLoopParts extends Pick<SyncParts, 'sender' | 'members' | 'volumes' | 'log'> {
   readonly workload: SyncParts['workload'] & Pick<Workload, 'asked'>;
   readonly lease: SyncParts['lease'] & Pick<Lease, 'synced'>;
   readonly credentials: Pick<Credentials, 'signer'>;

@@ -23,6 +23,7 @@ import {
   type PartitionSet,
 } from '../desired/desired-set.ts';
 import type { Volumes } from '../volumes/volumes.ts';
+import type { TenantMembers } from '../desired/members.ts';
 import type { Workload } from '../desired/workload.ts';
 import type { Lease } from './lease.ts';
 
@@ -50,6 +51,8 @@ export interface SyncParts {
     Workload,
     'desired' | 'accept' | 'settled' | 'approveOrphans' | 'strangers' | 'unjudged' | 'hearVerdicts'
   >;
+  /** Undefined: this host has no tenant network. */
+  readonly members: Pick<TenantMembers, 'asked' | 'hear'> | undefined;
   /** Volumes that containers have left here. */
   readonly volumes: Pick<Volumes, 'strangers' | 'hear'>;
   readonly lease: Pick<Lease, 'fenced' | 'settled'>;
@@ -86,6 +89,7 @@ export function sync(
     ...(named.length === 0 ? {} : { strangers: [...named] }),
     joined: true,
     digests: digestsOf(held),
+    ...(parts.members === undefined ? {} : { members: parts.members.asked(only, before.partitions) }),
   };
   const assembly = new Assembly();
   const answered = new Set<number>();
@@ -135,6 +139,7 @@ export function sync(
       else ahead.delete(whole.partition);
       const next = accept(workload.desired(), partitions, whole, held);
       if (next !== workload.desired()) workload.accept(next, 'owners');
+      if (whole.kind !== 'same') parts.members?.hear(whole.members);
       if (next.doubted.has(whole.partition)) {
         log.error('sync_digest_differs', { partition: whole.partition });
         doubted.add(whole.partition);

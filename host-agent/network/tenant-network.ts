@@ -2,7 +2,7 @@
  * The agent's side of the tenant network (ADR 51). It tells `longshore-net` which sandboxes are to
  * be attached, always all of them, and keeps what that program says of each.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
@@ -14,6 +14,7 @@ import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { internalDomain, ipv6Of, ipv6RangeOf, resolverAddresses } from '../../schemas/tenant-network.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import type { Member } from '../../schemas/wire/members.ts';
 import type { BindMount } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isUnreachable } from '../docker/errors.ts';
@@ -26,13 +27,16 @@ const decodeAnswer = decoder(
 );
 const decodeRefusal = decoder(Type.Object({ message: Type.String() }));
 
-export interface Member {
+/** A container that is to be attached. */
+export interface Attaching {
   readonly id: ContainerId;
   readonly tenant: TenantId;
 }
 
 export interface TenantNetworkParts {
   readonly cluster: string;
+  /** This agent, as no other is named. */
+  readonly owner: string;
   /** Of `longshore-net`. */
   readonly socket: string;
   readonly mtu: number;
@@ -55,6 +59,7 @@ export class TenantNetwork {
   /** Before the first look, this agent does not know what its last run has attached. */
   #isKnown = false;
   readonly #known = createNotify();
+  #hasAnswered = false;
   #sending: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
 
@@ -68,9 +73,9 @@ export class TenantNetwork {
    * Attaches the running sandbox of a container. It resolves when the network is there, and also
    * where it cannot be: the container then starts without it.
    */
-  async attach(member: Member, sandbox: string): Promise<void> {
+  async attach(container: Attaching, sandbox: string): Promise<void> {
     if (!this.#isKnown) await this.#known.wait(limits.netPatienceMs);
-    if (await this.#note(member, sandbox)) await this.#send(limits.netPatienceMs);
+    if (await this.#note(container, sandbox)) await this.#send(limits.netPatienceMs);
     else await (this.#next ?? this.#sending);
   }
 
@@ -104,17 +109,36 @@ export class TenantNetwork {
     await this.#send();
   }
 
-  /** The containers of the tenants that have any here, whose names the resolvers know. */
-  name(containers: Iterable<Pick<DesiredContainer, 'id' | 'tenant' | 'name' | 'desired'>>): void {
+  /**
+   * Names lead to all members of the tenants that have containers here. An owner of the last
+   * release gives none: then to the containers of this host.
+   */
+  name(
+    members: Iterable<Omit<Member, 'host'>>,
+    own: Iterable<Pick<DesiredContainer, 'id' | 'tenant' | 'name' | 'desired'>>,
+  ): void {
     const { cluster } = this.#parts;
-    this.#members = Array.from(containers)
-      .filter(({ desired }) => desired !== 'removed')
-      .map(({ id, tenant, name }) => ({ id, tenant, name, ipv4: null, ipv6: ipv6Of(cluster, id) }));
+    const all = new Map(Array.from(members, (member) => [member.id, member]));
+    for (const { id, tenant, name, desired } of own)
+      if (desired !== 'removed' && !all.has(id)) all.set(id, { id, tenant, name });
+    this.#members = Array.from(all.values(), ({ id, tenant, name, project, aliases }) => ({
+      id,
+      tenant,
+      name,
+      ...(project === undefined ? {} : { project }),
+      ...(aliases === undefined ? {} : { aliases }),
+      ipv4: null,
+      ipv6: ipv6Of(cluster, id),
+    }));
     void this.#send();
   }
 
-  /** Mounts of a container that is to ask the resolvers of its host. */
+  /**
+   * Mounts of a container that is to ask the resolvers of its host. None before `longshore-net` has
+   * answered once: where it cannot work, a container would have no name server at all.
+   */
   mounts(): BindMount[] {
+    if (!this.#hasAnswered) return [];
     return [{ Type: 'bind', Source: this.#parts.resolvConf, Target: '/etc/resolv.conf', ReadOnly: true }];
   }
 
@@ -130,7 +154,7 @@ export class TenantNetwork {
   }
 
   /** @returns whether that is news */
-  async #note({ id, tenant }: Member, sandbox: string): Promise<boolean> {
+  async #note({ id, tenant }: Attaching, sandbox: string): Promise<boolean> {
     const inspection = await this.#parts.engine.inspect(sandbox);
     const namespace = inspection?.NetworkSettings.SandboxKey ?? '';
     if (inspection?.State.Status !== 'running' || namespace === '') return false;
@@ -138,6 +162,8 @@ export class TenantNetwork {
     if (this.#attached.get(id)?.run === run) return false;
     const ipv6 = ipv6Of(this.#parts.cluster, id);
     this.#attached.set(id, { id, tenant, namespace, run, ipv4: null, ipv6 });
+    // It was of the run before.
+    this.#said.delete(id);
     return true;
   }
 
@@ -171,6 +197,7 @@ export class TenantNetwork {
   async #put(): Promise<ReadonlyMap<string, string | null>> {
     const desired: DesiredNetwork = {
       v: 1,
+      owner: this.#parts.owner,
       ranges: { ipv4: null, ipv6: ipv6RangeOf(this.#parts.cluster) },
       mtu: this.#parts.mtu,
       attached: [...this.#attached.values()],
@@ -188,6 +215,7 @@ export class TenantNetwork {
   }
 
   #hear(said: ReadonlyMap<string, string | null>): void {
+    this.#hasAnswered = true;
     this.#parts.faults.clear('tenant_network');
     for (const id of this.#attached.keys()) {
       const news = said.get(id);
@@ -224,6 +252,7 @@ function writeResolvConf({ resolvConf, cluster }: TenantNetworkParts): void {
     'options timeout:1 attempts:2',
   ];
   mkdirSync(dirname(resolvConf), { recursive: true, mode: 0o700 });
-  // Every user of a container reads it.
-  writeFileSync(resolvConf, `${lines.join('\n')}\n`, { mode: 0o644 });
+  writeFileSync(resolvConf, `${lines.join('\n')}\n`);
+  // Every user of a container reads it, whatever the agent's umask is.
+  chmodSync(resolvConf, 0o644);
 }

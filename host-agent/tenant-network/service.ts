@@ -4,8 +4,8 @@
  * while the agent is away, the network is as it was.
  *
  * `PUT /network` has a DesiredNetwork as its body, and answers after a pass that has it in force:
- * `{"attached": {"<container>": null | "<why not>"}}`. 400: the body has not that form; 503:
- * nothing can be done now, and `message` says why.
+ * `{"attached": {"<container>": null | "<why not>"}}`. 400: the body has not that form; 409:
+ * another agent's word counts here; 503: nothing can be done now. `message` says why.
  */
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -128,6 +128,12 @@ export class NetworkService {
       desired = decodeDesired(body);
     } catch (error) {
       say(400, { message: error instanceof Error ? error.message : String(error) });
+      return;
+    }
+    const owner = this.#desired?.owner ?? desired.owner;
+    if (owner !== desired.owner) {
+      const remedy = `each agent of a machine needs one of its own; if that agent is gone, delete ${this.#options.file}, and restart longshore-net`;
+      say(409, { message: `it is of the agent ${owner}: ${remedy}` });
       return;
     }
     const outcome = await this.#give(desired);

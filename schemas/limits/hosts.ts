@@ -33,6 +33,8 @@ export const hosts = {
    * missed more takes the whole set.
    */
   syncChanges: 4096,
+  /** How long changes of a tenant's members are gathered before its hosts hear of them. */
+  membersGatherMs: 50,
   reportTimeoutMs: 2 * seconds,
   /** Time that the report of a state that should soon pass waits for the next one. */
   reportHoldMs: 200,

@@ -9,9 +9,10 @@ import { Capacity, HostFault } from '../api/host.ts';
 import { Policy } from '../api/policy.ts';
 import { SecretUses } from '../api/secret.ts';
 import { nullable } from '../api/nullable.ts';
-import { ContainerId, TenantId } from '../ids.ts';
+import { ContainerId, tenantIdPattern, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { UsageItem, UsageSource } from '../records/usage.ts';
+import { Member } from './members.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
@@ -95,6 +96,11 @@ export const SyncAsk = Type.Object({
    * is held: the agent has none.
    */
   digests: Type.Optional(Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Digest)),
+  /**
+   * By tenant, the version and the digest of the members that the agent holds: `[epoch, revision,
+   * digest]`. Absent: the host has no tenant network.
+   */
+  members: Type.Optional(Type.Record(Type.String({ pattern: tenantIdPattern }), Type.Tuple([Count, Count, Digest]))),
 });
 export type SyncAsk = Static<typeof SyncAsk>;
 
@@ -197,6 +203,16 @@ export const SyncAnswer = Type.Object({
   also: Type.Optional(Type.Array(Type.Tuple([Count, Count, Count]), { maxItems: limits.syncSame })),
   containers: Type.Array(DesiredContainer),
   hold: Type.Array(ContainerId),
+  /**
+   * Tenants whose members are others than the agent holds. `since`: the revision that it named, and
+   * `members` has those that were added or changed since, `members_gone` those that went; absent:
+   * `members` has all.
+   */
+  tenants: Type.Optional(
+    Type.Array(Type.Object({ tenant: TenantId, revision: Count, since: Type.Optional(Count), digest: Digest })),
+  ),
+  members: Type.Optional(Type.Array(Member)),
+  members_gone: Type.Optional(Type.Array(Type.Object({ tenant: TenantId, id: ContainerId }))),
   /**
    * Those of the named strangers that were since placed elsewhere or deleted, as of this version.
    */

@@ -42,6 +42,8 @@ export type NamedMember = Static<typeof NamedMember>;
 
 export const DesiredNetwork = Type.Object({
   v: Type.Literal(1),
+  /** The agent: its cluster and its host. Another one's word counts for nothing. */
+  owner: Type.String({ minLength: 1, maxLength: 512 }),
   /** Ranges of the cluster, as CIDR; `ipv4` is null where the operator gave none. */
   ranges: Type.Object({ ipv4: Type.Union([Type.String(), Type.Null()]), ipv6: Type.String() }),
   mtu: Type.Integer({ minimum: 1280, maximum: 9216 }),

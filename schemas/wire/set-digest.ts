@@ -4,7 +4,7 @@
  * takes none, even after a takeover. Pure.
  */
 import type { ContainerId } from '../ids.ts';
-import { hashesOf, hexWord } from '../text-hash.ts';
+import { digestOfTexts } from '../text-hash.ts';
 import type { DesiredContainer } from './host.ts';
 
 /** Fields of a container that a digest covers; the others change only with the generation. */
@@ -26,19 +26,13 @@ export const basisOf = (incarnation: number): string => `${form}.${incarnation}`
 
 export const basisIn = (digest: string): string => digest.split('.').slice(0, 2).join('.');
 
-/** Counts the items and adds up their hashes, in any order. Releases must agree on the sums. */
-export function digestOf(basis: string, containers: Iterable<Versioned>, hold: Iterable<ContainerId>): string {
-  let [count, first, second] = [0, 0, 0];
-  const add = (text: string): void => {
-    const [one, two] = hashesOf(text);
-    count++;
-    first = (first + one) >>> 0;
-    second = (second + two) >>> 0;
-  };
+export const digestOf = (basis: string, containers: Iterable<Versioned>, hold: Iterable<ContainerId>): string =>
+  digestOfTexts(basis, textsOf(containers, hold));
+
+function* textsOf(containers: Iterable<Versioned>, hold: Iterable<ContainerId>): Generator<string, void, void> {
   for (const { id, generation, placement, desired, prepare, update } of containers) {
     const updating = update === undefined ? '' : ` since ${update.since}`;
-    add(`${id} ${generation} ${placement} ${prepare === true ? 'prepared' : desired}${updating}`);
+    yield `${id} ${generation} ${placement} ${prepare === true ? 'prepared' : desired}${updating}`;
   }
-  for (const id of hold) add(`${id} hold`);
-  return `${basis}.${count}.${hexWord(first)}.${hexWord(second)}`;
+  for (const id of hold) yield `${id} hold`;
 }

@@ -1,15 +1,17 @@
 /** Answers a sync: a host asks what it should run, and which of its strangers were given away. */
 import { inParts, partText } from '../../../lib/rpc/parts.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
-import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { announcedEpoch, incarnationOf } from '../../../schemas/records/cluster.ts';
 import type { Stranger, SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
+import type { Member } from '../../../schemas/wire/members.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
 import { protocolFields } from '../../../schemas/wire/version.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { desiredDigest, desiredOf, protocolOfContainer } from '../../domain/desired.ts';
-import { hostDirtyKey } from '../../domain/domain.ts';
+import { hostDirtyKey, tenantDirtyKey } from '../../domain/domain.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
+import { memberOf, membersOf } from '../../domain/members.ts';
 import { goneFrom, keysOf } from '../../domain/host/strangers.ts';
 import type { PartitionView } from '../../domain/state.ts';
 import type { Partition } from '../../partition.ts';
@@ -41,7 +43,7 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
       ({ tenant }) => partitionOf(tenant, cluster.partitions) === partition.number,
     );
     partition.project(
-      [hostDirtyKey(host), ...keysOf(strangers)],
+      [hostDirtyKey(host), ...keysOf(strangers), ...memberKeys(partition.view, host, ask)],
       (state) => lookFor(options, partition, state, { sender, ask, strangers }),
       (synced) => {
         if (synced === undefined) {
@@ -62,7 +64,7 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
  * made of.
  */
 interface Synced extends Lists {
-  readonly head: Omit<SyncAnswer, 'part' | 'parts' | 'containers' | 'removed' | 'hold' | 'gone'>;
+  readonly head: Omit<SyncAnswer, 'part' | 'parts' | 'gone' | 'containers' | 'removed' | 'hold' | keyof MemberNews>;
   readonly gone: NonNullable<SyncAnswer['gone']>;
 }
 
@@ -71,9 +73,17 @@ interface Lists {
   readonly placed: readonly ContainerRecord[];
   readonly removed: readonly ContainerId[];
   readonly hold: readonly ContainerId[];
+  /** Undefined: the agent has not asked for members. */
+  readonly members?: MemberNews | undefined;
 }
 
 const noLists: Lists = { placed: [], removed: [], hold: [] };
+
+interface MemberNews {
+  readonly tenants: NonNullable<SyncAnswer['tenants']>;
+  readonly members: Member[];
+  readonly members_gone: NonNullable<SyncAnswer['members_gone']>;
+}
 
 type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word' | 'signer'>;
 
@@ -138,9 +148,10 @@ type News = Pick<SyncAnswer, 'same' | 'since' | 'digest'> & { readonly lists: Li
 /** What the agent lacks: nothing, the changes since its version, or the whole set. */
 function newsFor(
   state: PartitionView,
-  { held: versions, digests = {}, protocol = 0 }: SyncAsk,
+  ask: SyncAsk,
   { host, partition, epoch, revision, incarnation = 0 }: Common & { readonly host: HostKey },
 ): News {
+  const { held: versions, digests = {}, protocol = 0 } = ask;
   const held = versions[String(partition)];
   const isOfOurs = held !== undefined && held[0] === epoch;
   const isCurrent = isOfOurs && held[1] === revision;
@@ -150,20 +161,69 @@ function newsFor(
   // Part of the same version as the containers.
   const unknown = wanted.filter((record) => !isForThisAgent(record)).map(({ id }) => id);
   const hold = [...state.damagedContainers(), ...unknown];
-  const whole = (): Lists => ({ placed: [...placed.values()], removed: [], hold });
+  const whole = (): Lists => ({ placed: [...placed.values()], removed: [], hold, members });
   const digest = desiredDigest(incarnation, host, placed.values(), hold);
   const theirs = digests[String(partition)];
   // The set that an earlier owner gave may still be the set.
   const isSame = theirs === undefined ? isCurrent : held !== undefined && theirs === digest;
-  if (isSame) return { same: true, lists: noLists };
+  const members = membersFor(state, ask, tenantsOf(wanted), epoch);
+  const hasMemberNews = members !== undefined && members.tenants.length > 0;
+  if (isSame && !hasMemberNews) return { same: true, lists: noLists };
+  // Of an earlier owner, perhaps: then the set comes whole, and is the same.
+  if (isSame && isOfOurs) return { same: false, since: held, digest, lists: { ...noLists, hold, members } };
   const changed = isOfOurs && !isCurrent && theirs !== undefined ? state.changesSince(host, held[1]) : undefined;
   if (held === undefined || changed === undefined) return { same: false, digest, lists: whole() };
   const lists = {
     placed: [...changed].flatMap((id) => placed.get(id) ?? []),
     removed: [...changed].filter((id) => !placed.has(id)),
     hold,
+    members,
   };
   return { same: false, since: held, digest, lists };
+}
+
+/** What has to be committed before members of the tenants on this host are shown. */
+function memberKeys(state: PartitionView, host: HostKey, { members }: SyncAsk): string[] {
+  if (members === undefined) return [];
+  return [...tenantsOf(state.wantedOn(host))].map(tenantDirtyKey);
+}
+
+function tenantsOf(records: Iterable<ContainerRecord>): ReadonlySet<TenantId> {
+  const tenants = new Set<TenantId>();
+  for (const { tenant } of records) tenants.add(tenant);
+  return tenants;
+}
+
+/** Members of these tenants, as far as the agent has others. */
+function membersFor(
+  state: PartitionView,
+  { members: held }: SyncAsk,
+  tenants: ReadonlySet<TenantId>,
+  epoch: number,
+): MemberNews | undefined {
+  if (held === undefined) return undefined;
+  const news: MemberNews = { tenants: [], members: [], members_gone: [] };
+  for (const tenant of tenants) {
+    const digest = state.membersDigestOf(tenant);
+    const [theirEpoch, theirRevision = 0, theirDigest] = held[tenant] ?? [];
+    if (theirDigest === digest) continue;
+    const { containers } = state.tenant(tenant);
+    const revision = state.membersRevisionOf(tenant);
+    const changed = theirEpoch === epoch ? state.membersSince(tenant, theirRevision) : undefined;
+    if (changed === undefined) {
+      news.tenants.push({ tenant, revision, digest });
+      news.members.push(...membersOf(containers.values()));
+      continue;
+    }
+    news.tenants.push({ tenant, revision, since: theirRevision, digest });
+    for (const id of changed) {
+      const record = containers.get(id);
+      const member = record === undefined ? undefined : memberOf(record);
+      if (member === undefined) news.members_gone.push({ tenant, id });
+      else news.members.push(member);
+    }
+  }
+  return news;
 }
 
 /**
@@ -201,12 +261,12 @@ function* joinedAnswers(heads: readonly Synced['head'][], send: (text: string) =
 
 /** Sends the answer in parts that fit a message; each container is a step. */
 function* syncAnswers(
-  { head, gone, placed, removed, hold }: Synced,
+  { head, gone, placed, removed, hold, members }: Synced,
   host: HostKey,
   send: (text: string) => void,
 ): Generator<void, void, void> {
   const changes = head.since === undefined ? {} : { removed };
-  const parts = yield* inParts<string>({ containers: desiredOf(placed, host), hold, ...changes });
+  const parts = yield* inParts<string>({ containers: desiredOf(placed, host), hold, ...changes, ...members });
   for (const [part, lists] of parts.entries()) {
     const verdict = part === 0 && gone.length > 0 ? { gone } : {};
     send(partText({ ...head, ...verdict, part, parts: parts.length }, lists));

@@ -10,6 +10,7 @@ import { canStartEngine } from '../../support/servers.ts';
 import { inCi, skipWithoutTools } from '../../support/tools.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
+import { hostKey } from '../support/hosts.ts';
 import { imageRunning } from '../support/images.ts';
 import { startRig } from '../support/rig.ts';
 import { open } from '../../integration/sessions/client.ts';
@@ -27,7 +28,7 @@ t.test('containers of one host', { skip }, async (t) => {
   const rig = await startRig(t, { hasNetwork: true });
   const image = await imageRunning(rig, answering);
   const [acme, other] = [await rig.client('acme'), await rig.client('other')];
-  const declared = (name: string) => ({ name, ...image, ...small, env: { NAME: name } });
+  const declared = (name: string) => ({ name, ...image, ...small, env: { NAME: name }, host_key: hostKey });
 
   const status = async (client: Client, container: Container): Promise<ContainerStatusView> =>
     (await client.status(container)).body.data;
@@ -39,14 +40,17 @@ t.test('containers of one host', { skip }, async (t) => {
     );
   const addressOf = async (client: Client, container: Container): Promise<string> =>
     (await status(client, container)).network?.ipv6 ?? '';
-  /** What a container hears at an address. */
-  const hears = async (client: Client, from: Container, address: string): Promise<string> => {
+  /** What a script prints in a container. */
+  const prints = async (client: Client, from: Container, script: string): Promise<string> => {
     const query = new URLSearchParams();
-    for (const part of ['sh', '-c', `nc -w 3 ${address} ${port} </dev/null 2>&1`]) query.append('command', part);
+    for (const part of ['sh', '-c', `${script} 2>&1`]) query.append('command', part);
     const session = await open(`${rig.baseUrl}${compute}/${from.id}/exec?${query}`, client);
     await session.closed();
     return session.bytes(1).toString().trim();
   };
+  /** What a container hears at an address, or a name. */
+  const hears = (client: Client, from: Container, address: string): Promise<string> =>
+    prints(client, from, `nc -w 3 ${address} ${port} </dev/null`);
   const links = async (): Promise<number> => {
     const listed = await run('ip', ['-n', rig.network?.router ?? '', '-br', 'link'], { deadlineMs: 10_000 });
     return listed.stdout.split('\n').filter((line) => line.startsWith('lsc')).length;
@@ -78,10 +82,44 @@ t.test('containers of one host', { skip }, async (t) => {
     t.equal(await hears(other, spy, 'spy'), 'I am spy');
   });
 
+  await t.test('names of containers on other hosts, and aliases of a project', async (t) => {
+    // One longshore-net serves one agent.
+    await rig.addHost('h2', { NET_SOCKET: '' });
+    const far = { ...declared('far'), host_key: 'h2' };
+    const [there] = await acme.createRunning([far]);
+    if (there === undefined) throw new Error('no container');
+    const addressesOf = (name: string) => prints(acme, web, `nslookup ${name}`);
+    const theirAddress = await addressOf(acme, there);
+    await eventually(
+      'its name is known',
+      () => addressesOf('far'),
+      (said) => said.includes(theirAddress),
+    );
+    const put = async (container: Container, path: string, body: object) =>
+      t.equal((await acme.call('PUT', `${compute}/${container.id}/${path}`, body)).status, 200, path);
+    for (const container of [web, store]) await put(container, 'project', { project: 'shop' });
+    t.match(await hears(acme, web, 'db'), /bad address/);
+    const spec = await acme.call<{ data: object }>('GET', `/api/v2/containers/${store.id}/spec`);
+    const aliased = { ...spec.body.data, aliases: ['db'] };
+    const replaced = await acme.call('PUT', `/api/v2/containers/${store.id}/spec`, aliased);
+    t.equal(replaced.status, 200, replaced.text);
+    await eventually(
+      'the alias leads to it',
+      () => hears(acme, web, 'db'),
+      (said) => said === 'I am store',
+    );
+    await acme.remove(there);
+    await eventually(
+      'its name is gone',
+      () => addressesOf('far'),
+      (said) => said.includes('NXDOMAIN'),
+    );
+  });
+
   await t.test('the network is there before the first line of a container runs', async (t) => {
     const early = await imageRunning(rig, `nc -w 3 store ${port} </dev/null 2>&1; sleep 3600`);
     const names = ['one', 'two', 'three', 'four'];
-    const made = await acme.createRunning(names.map((name) => ({ name, ...early, ...small })));
+    const made = await acme.createRunning(names.map((name) => ({ name, ...early, ...small, host_key: hostKey })));
     for (const container of made) {
       const said = await eventually(
         'it has spoken',

@@ -29,6 +29,7 @@ export const syncParts = (
     unjudged: () => [],
     hearVerdicts: ignore,
   },
+  members: undefined,
   volumes: { strangers: () => [], hear: () => Promise.resolve() },
   lease: { fenced: ignore, settled: ignore },
   onSigner: ignore,

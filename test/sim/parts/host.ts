@@ -189,6 +189,7 @@ class Agent {
     const parts: SyncParts = {
       sender: agentOf(this.#options.key),
       workload: this.#workload,
+      members: undefined,
       volumes: { strangers: () => [], hear: () => Promise.resolve() },
       lease: { fenced: () => {}, settled: () => {} },
       onSigner: () => {},

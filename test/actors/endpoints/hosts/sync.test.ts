@@ -14,6 +14,7 @@ import { limits } from '../../../../schemas/limits.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import { SyncAnswer, type SyncAsk } from '../../../../schemas/wire/host.ts';
 import type { DirectoryMessage } from '../../../../schemas/wire/directory.ts';
+import { digestOfMembers } from '../../../../schemas/wire/members.ts';
 import { basisOf, digestOf } from '../../../../schemas/wire/set-digest.ts';
 import { partitionOf } from '../../../../schemas/wire/subjects.ts';
 import { agentKey, agentOf, quietLog, tenantId } from '../../support.ts';
@@ -258,4 +259,53 @@ t.test('an agent that does not know a part of a container leaves the container a
   };
   t.same(heldAndSent(2), [[worker.id], []]);
   t.same(heldAndSent(3), [[], [{ user: '7' }]]);
+});
+
+t.test('members of the tenants that a host has containers of', async (t) => {
+  const { ask, of, put, takeOver } = await cluster(t, 1);
+  const { tenant, id: away } = of(0).away;
+  const whole = ask({ digests: {}, members: {} });
+  const [first] = whole;
+  t.match(first, { tenants: [{ tenant, since: undefined }] });
+  const namesOf = (answer: SyncAnswer | undefined): string[] =>
+    (answer?.members ?? []).map(({ name, host }) => `${name} ${host ?? ''}`).sort();
+  t.same(namesOf(first), [`moved ${h2}`, `web ${h1}`], 'those on other hosts too');
+  const namedIn = (answer: SyncAnswer | undefined): NonNullable<SyncAsk['members']> =>
+    Object.fromEntries(
+      (answer?.tenants ?? []).map((each) => [each.tenant, [answer?.epoch ?? 0, each.revision, each.digest]]),
+    );
+  const held = namedOf(whole);
+  const known = namedIn(first);
+  t.match(ask({ ...held, members: known }), [{ same: true, tenants: undefined }], 'an agent that has them');
+
+  const store = container({ tenant, placement: placedOn(h2) }, 'store');
+  const aliased = { ...store, spec: { ...store.spec, project: 'shop', aliases: ['db'] } };
+  await put(0, store);
+  await put(0, aliased);
+  await put(0, { ...aliased, observedAtMs: 901_000 });
+  const [changes] = ask({ ...held, members: known });
+  t.match(changes, {
+    same: false,
+    containers: [],
+    removed: [],
+    tenants: [{ tenant, since: first?.tenants?.[0]?.revision }],
+    members: [{ id: store.id, name: 'store', project: 'shop', aliases: ['db'], host: h2 }],
+    members_gone: [],
+  });
+  t.equal(changes?.members?.length, 1);
+  const all = [...(first?.members ?? []), ...(changes?.members ?? [])];
+  t.equal(changes?.tenants?.[0]?.digest, digestOfMembers(basisOf(0), all), 'they lead to the list of the owner');
+
+  await put(0, { ...aliased, desired: 'removed', generation: 3 });
+  const [gone] = ask({ ...held, members: namedIn(changes) });
+  t.match(gone, { members: [], members_gone: [{ tenant, id: store.id }] });
+
+  await takeOver(0);
+  const [after] = ask({ ...held, members: namedIn(gone) });
+  t.same(after?.tenants ?? [], [], 'another owner finds by the digest that they are the same');
+  const [stale] = ask({ ...held, members: known });
+  t.same(stale?.tenants ?? [], [], 'and that these are, too');
+  t.match(ask({ ...held, members: { [tenant]: [1, 1, '1.0.0.0'] } }), [{ tenants: [{ since: undefined }] }]);
+  t.match(ask(held), [{ tenants: undefined }], 'a host without the network asks for none');
+  t.ok(away);
 });

@@ -37,6 +37,7 @@ const members = [
 ];
 const zones = zonesOf({
   v: 1,
+  owner: 'h1',
   ranges,
   mtu: 1420,
   attached: [attached(1, 'acme'), attached(3, 'acme'), attached(4, 'acme'), attached(8, 'globex')],
@@ -162,7 +163,14 @@ t.test('an answer that is too long for its transport says so', (t) => {
       ipv6: `fd5e:1:2:1::${at}`,
     }),
   );
-  const wide = zonesOf({ v: 1, ranges, mtu: 1420, attached: [attached(1, 'acme')], members: [...members, ...aliased] });
+  const wide = zonesOf({
+    v: 1,
+    owner: 'h1',
+    ranges,
+    mtu: 1420,
+    attached: [attached(1, 'acme')],
+    members: [...members, ...aliased],
+  });
   const bytes = (transport: 'udp' | 'tcp', more: Partial<dns.Packet> = {}) => {
     const reaction = reactTo(query('many', 'AAAA', more), web, transport, wide);
     return reaction.kind === 'answer' ? reaction.bytes : Buffer.alloc(0);

@@ -153,7 +153,7 @@ export async function startRig(t: Test): Promise<Rig> {
     start,
     kill: () => end('SIGKILL'),
     desire: async (...attached) => {
-      const desired: DesiredNetwork = { v: 1, ranges, mtu: 1420, attached: [...attached], members: [] };
+      const desired: DesiredNetwork = { v: 1, owner: 'h1', ranges, mtu: 1420, attached: [...attached], members: [] };
       const { status, body } = await put(JSON.stringify(desired));
       if (status !== 200) throw new Error(`${status} ${body}`);
       return (JSON.parse(body) as { attached: Record<string, string | null> }).attached;

@@ -1,0 +1,40 @@
+/**
+ * The members of a tenant's network: a projection of its container records, stored nowhere else.
+ * Pure.
+ */
+import type { ContainerRecord } from '../../schemas/api/container.ts';
+import { digestOfMembers, type Member } from '../../schemas/wire/members.ts';
+import { basisOf } from '../../schemas/wire/set-digest.ts';
+
+/** Undefined: it is to go. */
+export function memberOf({ tenant, id, spec, desired, placement }: ContainerRecord): Member | undefined {
+  if (desired === 'removed') return undefined;
+  const { name, project, aliases = [] } = spec;
+  return {
+    tenant,
+    id,
+    name,
+    ...(project === undefined || project === null ? {} : { project }),
+    ...(aliases.length === 0 ? {} : { aliases: [...aliases] }),
+    host: placement.phase === 'placed' ? placement.host : null,
+  };
+}
+
+/** Whether another member comes of another record of the same container. */
+export function isOtherMember(before: ContainerRecord | undefined, after: ContainerRecord | undefined): boolean {
+  // Most changes are of the status alone.
+  if (before?.spec === after?.spec && before?.placement === after?.placement && before?.desired === after?.desired)
+    return false;
+  const [one, other] = [before && memberOf(before), after && memberOf(after)];
+  return JSON.stringify(one) !== JSON.stringify(other);
+}
+
+export function* membersOf(records: Iterable<ContainerRecord>): Generator<Member, void, void> {
+  for (const record of records) {
+    const member = memberOf(record);
+    if (member !== undefined) yield member;
+  }
+}
+
+export const membersDigest = (incarnation: number, records: Iterable<ContainerRecord>): string =>
+  digestOfMembers(basisOf(incarnation), membersOf(records));

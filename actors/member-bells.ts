@@ -1,0 +1,52 @@
+/**
+ * Rings the hosts of a tenant whose members have changed, once for all changes of a moment: each
+ * host asks all members that it lacks at once. A ring that is lost is made good by the next sync.
+ */
+import type { HostKey, TenantId } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
+import type { Effect } from './domain/turn.ts';
+import type { Partition } from './partition.ts';
+
+type MembersEffect = Extract<Effect, { kind: 'members' }>;
+/** The host whose own doorbell has rung for every change so far; null: there is none. */
+type Rung = HostKey | null;
+
+export class MemberBells {
+  readonly #ring: (host: HostKey, partition: number) => void;
+  readonly #due = new Map<Partition, Map<TenantId, Rung>>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(ring: (host: HostKey, partition: number) => void) {
+    this.#ring = ring;
+  }
+
+  note(partition: Partition, { tenant, rung }: MembersEffect): void {
+    const tenants = this.#due.get(partition) ?? new Map<TenantId, Rung>();
+    this.#due.set(partition, tenants);
+    const before = tenants.get(tenant);
+    tenants.set(tenant, before === undefined || before === rung ? rung : null);
+    this.#timer ??= setTimeout(() => this.#ringAll(), limits.membersGatherMs).unref();
+  }
+
+  #ringAll(): void {
+    this.#timer = undefined;
+    const due = [...this.#due];
+    this.#due.clear();
+    try {
+      for (const [partition, tenants] of due) {
+        for (const host of hostsOf(partition, tenants)) this.#ring(host, partition.number);
+      }
+    } catch {
+      // The connection is closed. Hosts ask again by the clock.
+    }
+  }
+}
+
+function hostsOf({ view }: Partition, tenants: ReadonlyMap<TenantId, Rung>): ReadonlySet<HostKey> {
+  const hosts = new Set<HostKey>();
+  for (const [tenant, rung] of tenants) {
+    for (const { placement } of view.tenant(tenant).containers.values())
+      if (placement.phase === 'placed' && placement.host !== rung) hosts.add(placement.host);
+  }
+  return hosts;
+}

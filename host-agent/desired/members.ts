@@ -1,0 +1,121 @@
+/**
+ * The members of the tenants that have containers here, as their owners gave them: in memory, and
+ * on disk for a start without the control plane. An older answer never takes the place of a newer
+ * one. A list that differs from its owner's is kept, and asked for as a whole.
+ */
+import { EventEmitter } from 'node:events';
+import { join } from 'node:path';
+import Type from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+import type { SyncAsk } from '../../schemas/wire/host.ts';
+import { digestOfMembers, Member } from '../../schemas/wire/members.ts';
+import { basisIn } from '../../schemas/wire/set-digest.ts';
+import { partitionOf } from '../../schemas/wire/subjects.ts';
+import { createLazyFile, readDecoded, type LazyFile } from '../disk/files.ts';
+import type { StateDisk } from '../disk/state-disk.ts';
+import { isOlder, type MembersAnswer } from './desired-set.ts';
+
+const flushMs = 1 * seconds;
+
+const Count = Type.Integer({ minimum: 0 });
+const decodeFile = decoder(
+  Type.Object({
+    v: Type.Literal(1),
+    cluster: Type.String(),
+    tenants: Type.Array(
+      Type.Object({ epoch: Count, revision: Count, digest: Type.String(), members: Type.Array(Member) }),
+    ),
+  }),
+);
+
+/** Members of one tenant. */
+interface Held {
+  readonly epoch: number;
+  readonly revision: number;
+  /** Empty: this agent has lost a change. */
+  readonly digest: string;
+  readonly members: ReadonlyMap<ContainerId, Member>;
+}
+
+export class TenantMembers {
+  readonly events = new EventEmitter<{ changed: [] }>();
+  readonly #log: Log;
+  readonly #file: LazyFile;
+  readonly #held: Map<TenantId, Held>;
+
+  private constructor(held: Map<TenantId, Held>, file: LazyFile, log: Log) {
+    this.#held = held;
+    this.#file = file;
+    this.#log = log;
+  }
+
+  static async load(stateDir: string, cluster: string, disk: StateDisk, log: Log): Promise<TenantMembers> {
+    const path = join(stateDir, 'members.json');
+    const known = await readDecoded(path, decodeFile, log);
+    const held = new Map<TenantId, Held>();
+    for (const { members, ...version } of known?.cluster === cluster ? known.tenants : []) {
+      const [first] = members;
+      if (first !== undefined) held.set(first.tenant, { ...version, members: byId(members) });
+    }
+    const content = (): string => {
+      const tenants = Array.from(held.values(), (each) => ({ ...each, members: [...each.members.values()] }));
+      return JSON.stringify({ v: 1, cluster, tenants });
+    };
+    return new TenantMembers(held, createLazyFile(path, content, flushMs, disk), log);
+  }
+
+  /** What the ask for these partitions names; undefined: all partitions. */
+  asked(only: readonly number[] | undefined, partitions: number | null): NonNullable<SyncAsk['members']> {
+    const isAsked = (tenant: TenantId): boolean =>
+      only === undefined || partitions === null || only.includes(partitionOf(tenant, partitions));
+    const named = [...this.#held].filter(([tenant]) => isAsked(tenant));
+    return Object.fromEntries(
+      named.map(([tenant, { epoch, revision, digest }]) => [tenant, [epoch, revision, digest]] as const),
+    );
+  }
+
+  hear({ epoch, tenants, members, gone }: MembersAnswer): void {
+    let isNews = false;
+    for (const { tenant, revision, since, digest } of tenants) {
+      const held = this.#held.get(tenant);
+      if (held !== undefined && isOlder({ epoch, revision }, held)) continue;
+      const given = members.filter((member) => member.tenant === tenant);
+      // It refers to the version in the ask.
+      if (since !== undefined && (held?.epoch !== epoch || held.revision !== since)) continue;
+      const next = new Map(since === undefined ? [] : held?.members);
+      for (const each of gone) if (each.tenant === tenant) next.delete(each.id);
+      for (const member of given) next.set(member.id, member);
+      const isRight = digestOfMembers(basisIn(digest), next.values()) === digest;
+      if (!isRight) this.#log.error('members_digest_differs', { tenant });
+      this.#held.set(tenant, { epoch, revision, digest: isRight ? digest : '', members: next });
+      isNews = true;
+    }
+    if (isNews) this.#changed();
+  }
+
+  /** Forgets the other tenants, which have no containers here. */
+  keep(tenants: ReadonlySet<TenantId>): void {
+    const others = [...this.#held.keys()].filter((tenant) => !tenants.has(tenant));
+    for (const tenant of others) this.#held.delete(tenant);
+    if (others.length > 0) this.#changed();
+  }
+
+  *all(): Generator<Member, void, void> {
+    for (const { members } of this.#held.values()) yield* members.values();
+  }
+
+  flush(): Promise<void> {
+    return this.#file.flush();
+  }
+
+  #changed(): void {
+    this.#file.touch();
+    this.events.emit('changed');
+  }
+}
+
+const byId = (members: readonly Member[]): ReadonlyMap<ContainerId, Member> =>
+  new Map(members.map((member) => [member.id, member]));

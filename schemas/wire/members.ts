@@ -1,0 +1,34 @@
+/**
+ * Members of a tenant's network (ADR 51), as every host knows them that has containers of the
+ * tenant. Owner and agent each make a digest of them from their own copy, as of a desired set
+ * (set-digest.ts). Pure.
+ */
+import Type, { type Static } from 'typebox';
+import { projectPattern } from '../api/fields/container.ts';
+import { nullable } from '../api/nullable.ts';
+import { ContainerId, HostKey, TenantId } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { digestOfTexts } from '../text-hash.ts';
+
+const Label = Type.String({ pattern: projectPattern });
+
+export const Member = Type.Object({
+  tenant: TenantId,
+  id: ContainerId,
+  name: Type.String({ maxLength: limits.containerNameChars }),
+  /** Its aliases are for containers of this project. */
+  project: Type.Optional(Label),
+  aliases: Type.Optional(Type.Array(Label, { maxItems: limits.aliases })),
+  /** Where it runs; null: nowhere yet. */
+  host: nullable(HostKey),
+});
+export type Member = Static<typeof Member>;
+
+/** @param basis that two digests must share to be compared (`basisOf`) */
+export const digestOfMembers = (basis: string, members: Iterable<Member>): string =>
+  digestOfTexts(basis, textsOf(members));
+
+function* textsOf(members: Iterable<Member>): Generator<string, void, void> {
+  for (const { id, name, project, aliases = [], host } of members)
+    yield JSON.stringify([id, name, project ?? null, aliases, host]);
+}

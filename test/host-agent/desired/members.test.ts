@@ -1,0 +1,110 @@
+/** Members of tenants, as an agent takes them in and keeps them. */
+import t, { type Test } from 'tap';
+import { TenantMembers } from '../../../host-agent/desired/members.ts';
+import type { MembersAnswer } from '../../../host-agent/desired/desired-set.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import { digestOfMembers, type Member } from '../../../schemas/wire/members.ts';
+import { basisOf } from '../../../schemas/wire/set-digest.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import { quietLog } from '../../actors/support.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
+import { createFaults } from '../../../host-agent/faults.ts';
+
+const acme = 'acme' as TenantId;
+const globex = 'globex' as TenantId;
+const member = (at: number, name: string, tenant = acme): Member => ({
+  tenant,
+  id: `00000000-0000-7000-8000-${String(at).padStart(12, '0')}` as ContainerId,
+  name,
+  host: 'h1' as HostKey,
+});
+const digest = (...members: readonly Member[]): string => digestOfMembers(basisOf(0), members);
+
+const load = (folder: string, cluster = 'c1'): Promise<TenantMembers> =>
+  TenantMembers.load(
+    folder,
+    cluster,
+    createStateDisk(createFaults(quietLog), { minMs: 1, maxMs: 10 }, quietLog),
+    quietLog,
+  );
+
+async function start(t: Test) {
+  const folder = temporaryFolder(t);
+  const members = await load(folder);
+  let changes = 0;
+  members.events.on('changed', () => void changes++);
+  const hear = (
+    revision: number,
+    more: Partial<MembersAnswer> & { readonly since?: number; readonly digest: string },
+  ) => {
+    const { since, digest: given, epoch = 1, ...lists } = more;
+    const tenants = [{ tenant: acme, revision, digest: given, ...(since === undefined ? {} : { since }) }];
+    members.hear({ epoch, tenants, members: [], gone: [], ...lists });
+  };
+  const names = (): string[] => Array.from(members.all(), ({ name }) => name).sort();
+  return { folder, members, hear, names, changes: () => changes };
+}
+
+const [web, store, late] = [member(1, 'web'), member(2, 'store'), member(3, 'late')];
+
+t.test('a whole list, and changes to it', async (t) => {
+  const { members, hear, names, changes } = await start(t);
+  hear(5, { members: [web, store], digest: digest(web, store) });
+  t.same(names(), ['store', 'web']);
+  hear(7, { since: 5, members: [late], gone: [{ tenant: acme, id: web.id }], digest: digest(store, late) });
+  t.same(names(), ['late', 'store']);
+  t.same(members.asked(undefined, 4), { acme: [1, 7, digest(store, late)] });
+  t.equal(changes(), 2);
+});
+
+t.test('an answer that is older, or to another version, changes nothing', async (t) => {
+  const { hear, names, changes } = await start(t);
+  hear(5, { epoch: 2, members: [web], digest: digest(web) });
+  hear(9, { epoch: 1, members: [store], digest: digest(store) });
+  hear(4, { epoch: 2, members: [store], digest: digest(store) });
+  hear(8, { epoch: 2, since: 6, members: [store], digest: digest(web, store) });
+  hear(8, { epoch: 3, since: 5, members: [store], digest: digest(web, store) });
+  t.same(names(), ['web']);
+  t.equal(changes(), 1);
+});
+
+t.test('changes that do not lead to the list of the owner are kept, and the whole list is asked for', async (t) => {
+  const { members, hear, names } = await start(t);
+  hear(5, { members: [web], digest: digest(web) });
+  hear(6, { since: 5, members: [late], digest: digest(web, store, late) });
+  t.same(names(), ['late', 'web']);
+  t.same(members.asked(undefined, 4), { acme: [1, 6, ''] });
+});
+
+t.test('an ask for some partitions names their tenants', async (t) => {
+  const { members, hear } = await start(t);
+  hear(5, { members: [web], digest: digest(web) });
+  const own = partitionOf(acme, 4);
+  t.same(Object.keys(members.asked([own], 4)), [acme]);
+  t.same(members.asked([(own + 1) % 4], 4), {});
+});
+
+t.test('they are there after a restart, and those of another cluster are not', async (t) => {
+  const { folder, members, hear } = await start(t);
+  hear(5, { members: [web, store], digest: digest(web, store) });
+  await members.flush();
+  const again = await load(folder);
+  t.same([...again.all()], [web, store]);
+  t.same(again.asked(undefined, 4), members.asked(undefined, 4));
+  t.same([...(await load(folder, 'c2')).all()], []);
+});
+
+t.test('tenants that have left the host are forgotten', async (t) => {
+  const { members, hear, names } = await start(t);
+  hear(5, { members: [web], digest: digest(web) });
+  const foreign = member(9, 'theirs', globex);
+  members.hear({
+    epoch: 1,
+    tenants: [{ tenant: globex, revision: 1, digest: digest(foreign) }],
+    members: [foreign],
+    gone: [],
+  });
+  members.keep(new Set([globex]));
+  t.same(names(), ['theirs']);
+});
