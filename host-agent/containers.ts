@@ -243,12 +243,13 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         });
   if (tenantNetwork !== undefined) {
     const { members } = state;
-    const name = (): void => tenantNetwork.name(members.all(), containersOf(workload.desired()));
+    const name = (own = containersOf(workload.desired())): void => tenantNetwork.name(members.all(), own);
     name();
-    members.events.on('changed', name);
+    members.events.on('changed', () => name());
     workload.events.on('desired', () => {
-      members.keep(new Set(containersOf(workload.desired()).map(({ tenant }) => tenant)));
-      name();
+      const own = containersOf(workload.desired());
+      members.keep(new Set(own.map(({ tenant }) => tenant)));
+      name(own);
     });
   }
   const executor = createExecutor({

@@ -11,7 +11,7 @@ import type { Log } from '../../lib/log.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { seconds } from '../../schemas/limits/units.ts';
 import type { SyncAsk } from '../../schemas/wire/host.ts';
-import { digestOfMembers, Member } from '../../schemas/wire/members.ts';
+import { byTenant, digestOfMembers, Member } from '../../schemas/wire/members.ts';
 import { basisIn } from '../../schemas/wire/set-digest.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { createLazyFile, readDecoded, type LazyFile } from '../disk/files.ts';
@@ -78,16 +78,17 @@ export class TenantMembers {
   }
 
   hear({ epoch, tenants, members, gone }: MembersAnswer): void {
+    const given = byTenant(members);
+    const left = byTenant(gone);
     let isNews = false;
     for (const { tenant, revision, since, digest } of tenants) {
       const held = this.#held.get(tenant);
       if (held !== undefined && isOlder({ epoch, revision }, held)) continue;
-      const given = members.filter((member) => member.tenant === tenant);
       // It refers to the version in the ask.
       if (since !== undefined && (held?.epoch !== epoch || held.revision !== since)) continue;
       const next = new Map(since === undefined ? [] : held?.members);
-      for (const each of gone) if (each.tenant === tenant) next.delete(each.id);
-      for (const member of given) next.set(member.id, member);
+      for (const { id } of left.get(tenant) ?? []) next.delete(id);
+      for (const member of given.get(tenant) ?? []) next.set(member.id, member);
       const isRight = digestOfMembers(basisIn(digest), next.values()) === digest;
       if (!isRight) this.#log.error('members_digest_differs', { tenant });
       this.#held.set(tenant, { epoch, revision, digest: isRight ? digest : '', members: next });

@@ -4,6 +4,7 @@
  */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
@@ -121,7 +122,7 @@ export class TenantNetwork {
     const all = new Map(Array.from(members, (member) => [member.id, member]));
     for (const { id, tenant, name, desired } of own)
       if (desired !== 'removed' && !all.has(id)) all.set(id, { id, tenant, name });
-    this.#members = Array.from(all.values(), ({ id, tenant, name, project, aliases }) => ({
+    const named = Array.from(all.values(), ({ id, tenant, name, project, aliases }) => ({
       id,
       tenant,
       name,
@@ -130,6 +131,9 @@ export class TenantNetwork {
       ipv4: null,
       ipv6: ipv6Of(cluster, id),
     }));
+    // Most changes of what is desired are no other name.
+    if (isDeepStrictEqual(named, this.#members)) return;
+    this.#members = named;
     void this.#send();
   }
 

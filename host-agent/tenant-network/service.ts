@@ -9,6 +9,7 @@
  */
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
@@ -142,8 +143,10 @@ export class NetworkService {
   }
 
   #give(desired: DesiredNetwork): Promise<Attached | Error> {
-    writePrivateFile(this.#options.file, JSON.stringify(desired));
-    this.#desired = desired;
+    if (!isDeepStrictEqual(desired, this.#desired)) {
+      writePrivateFile(this.#options.file, JSON.stringify(desired));
+      this.#desired = desired;
+    }
     return new Promise((settle) => {
       this.#waiters.push(settle);
       this.#doorbell.ring();

@@ -12,17 +12,35 @@ import { digestOfTexts } from '../text-hash.ts';
 
 const Label = Type.String({ pattern: projectPattern });
 
-export const Member = Type.Object({
+/** What the names of a tenant's containers lead to. */
+export const named = {
   tenant: TenantId,
   id: ContainerId,
   name: Type.String({ maxLength: limits.containerNameChars }),
   /** Its aliases are for containers of this project. */
   project: Type.Optional(Label),
   aliases: Type.Optional(Type.Array(Label, { maxItems: limits.aliases })),
+};
+
+export const Member = Type.Object({
+  ...named,
   /** Where it runs; null: nowhere yet. */
   host: nullable(HostKey),
 });
 export type Member = Static<typeof Member>;
+
+/** In the order given. */
+export function byTenant<T extends { readonly tenant: TenantId }>(
+  members: Iterable<T>,
+): ReadonlyMap<TenantId, readonly T[]> {
+  const groups = new Map<TenantId, T[]>();
+  for (const member of members) {
+    const own = groups.get(member.tenant);
+    if (own === undefined) groups.set(member.tenant, [member]);
+    else own.push(member);
+  }
+  return groups;
+}
 
 /** @param basis that two digests must share to be compared (`basisOf`) */
 export const digestOfMembers = (basis: string, members: Iterable<Member>): string =>

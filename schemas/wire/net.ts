@@ -4,9 +4,8 @@
  * `longshore-net` keeps the last one on disk and makes the kernel so.
  */
 import Type, { type Static } from 'typebox';
-import { projectPattern } from '../api/fields/container.ts';
 import { ContainerId, TenantId } from '../ids.ts';
-import { limits } from '../limits.ts';
+import { named } from './members.ts';
 
 const Ipv4 = Type.String({ format: 'ipv4' });
 const Ipv6 = Type.String({ format: 'ipv6' });
@@ -26,18 +25,8 @@ export const Attachment = Type.Object({
 });
 export type Attachment = Static<typeof Attachment>;
 
-const Label = Type.String({ pattern: projectPattern });
-
 /** A container of a tenant that has containers here: what its names lead to. */
-export const NamedMember = Type.Object({
-  id: ContainerId,
-  tenant: TenantId,
-  name: Type.String({ maxLength: limits.containerNameChars }),
-  /** Names that containers of this project alone may use. */
-  project: Type.Optional(Label),
-  aliases: Type.Optional(Type.Array(Label, { maxItems: limits.aliases })),
-  ...addresses,
-});
+export const NamedMember = Type.Object({ ...named, ...addresses });
 export type NamedMember = Static<typeof NamedMember>;
 
 export const DesiredNetwork = Type.Object({

@@ -28,7 +28,7 @@ const ttl = 5;
 const negativeTtl = 1;
 
 /** An answer of a query that says only why there is none. */
-export function refusal(query: Buffer, code: Code): Buffer {
+function refusal(query: Buffer, code: Code): Buffer {
   const bytes = Buffer.alloc(headerBytes);
   query.copy(bytes, 0, 0, 2);
   // A response, with the opcode and the wish for recursion of the query.

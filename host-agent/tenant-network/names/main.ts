@@ -3,7 +3,6 @@
  * tenant's containers; it outlives the agent and `longshore-net`, and answers what was last known.
  */
 import type { Socket } from 'node:dgram';
-import { readFileSync } from 'node:fs';
 import { Server } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { readSettings } from '../../../lib/config.ts';
@@ -15,6 +14,7 @@ import { resolverAddresses } from '../../../schemas/tenant-network.ts';
 import { DesiredNetwork } from '../../../schemas/wire/net.ts';
 import { desiredFile, dnsSettings } from '../settings.ts';
 import { bind } from './binding.ts';
+import { Followed } from './followed.ts';
 import { ResolverSupervisor } from './supervisor.ts';
 import { Answering } from './worker.ts';
 
@@ -22,14 +22,20 @@ const stopMs = 2 * seconds;
 const decodeDesired = decoder(DesiredNetwork);
 const log = createLog('longshore-dns', logLevelOf(process.env));
 
-/** Undefined: nothing is desired yet. */
-function addressesIn(file: string, which: 0 | 1): readonly string[] | undefined {
-  try {
-    const { ranges } = decodeDesired(readFileSync(file));
+/** Addresses of one resolver of this host. Undefined: nothing is desired yet. */
+function followAddresses(file: string, which: 0 | 1): () => readonly string[] | undefined {
+  const followed = new Followed<readonly string[] | undefined>(file, undefined, (bytes) => {
+    const { ranges } = decodeDesired(bytes);
     return resolverAddresses([ranges.ipv4, ranges.ipv6], which);
-  } catch {
-    return undefined;
-  }
+  });
+  return () => {
+    try {
+      followed.look();
+    } catch (error) {
+      log.debug('resolver_read_failed', { error });
+    }
+    return followed.value;
+  };
 }
 
 const [mode, ...given] = process.argv.slice(2);
@@ -50,7 +56,7 @@ if (mode === 'bind') {
     const which = settings.DNS_RESOLVER === 'first' ? 0 : 1;
     const supervisor = new ResolverSupervisor({
       router: settings.NET_ROUTER,
-      addresses: () => addressesIn(desiredFile(settings), which),
+      addresses: followAddresses(desiredFile(settings), which),
       program: fileURLToPath(import.meta.url),
       log,
     });

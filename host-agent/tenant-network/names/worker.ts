@@ -4,7 +4,7 @@
  * it.
  */
 import type { RemoteInfo, Socket as DatagramSocket } from 'node:dgram';
-import { readFileSync, statSync, watch } from 'node:fs';
+import { watch } from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { decoder } from '../../../lib/decode.ts';
@@ -14,6 +14,7 @@ import { seconds } from '../../../schemas/limits/units.ts';
 import { DesiredNetwork } from '../../../schemas/wire/net.ts';
 import { nameserversIn } from '../../network/nameservers.ts';
 import { failed, reactTo, refused } from './answer.ts';
+import { Followed } from './followed.ts';
 import { frames, framed } from './frames.ts';
 import { Upstream } from './upstream.ts';
 import { zonesOf, type Zones } from './zones.ts';
@@ -25,29 +26,6 @@ const idleMs = 10 * seconds;
 const connectionsOfOne = 16;
 const connectionsOfAll = 512;
 const resolvConf = '/etc/resolv.conf';
-
-/** A file that is read again when it has changed. */
-class Followed<T> {
-  readonly #path: string;
-  readonly #read: (bytes: Buffer) => T;
-  #seen = '';
-  value: T;
-
-  constructor(path: string, first: T, read: (bytes: Buffer) => T) {
-    this.#path = path;
-    this.#read = read;
-    this.value = first;
-  }
-
-  /** @throws what reading throws; what was read before stays. */
-  look(): void {
-    const { ino, mtimeMs, size } = statSync(this.#path);
-    const seen = `${ino} ${mtimeMs} ${size}`;
-    if (seen === this.#seen) return;
-    this.value = this.#read(readFileSync(this.#path));
-    this.#seen = seen;
-  }
-}
 
 export class Answering {
   readonly #log: Log;

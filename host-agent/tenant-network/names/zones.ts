@@ -4,6 +4,7 @@
  * Pure.
  */
 import { contains, hostCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
+import { byTenant } from '../../../schemas/wire/members.ts';
 import type { DesiredNetwork, NamedMember } from '../../../schemas/wire/net.ts';
 import { internalDomain, labelOf } from '../../../schemas/tenant-network.ts';
 
@@ -32,7 +33,7 @@ interface TenantNames {
 export function zonesOf({ ranges, attached, members }: DesiredNetwork): Zones {
   const cidrs = [ranges.ipv4, ranges.ipv6].flatMap((text) => (text === null ? [] : (parseCidr(text) ?? [])));
   const tenants = new Map<string, TenantNames>();
-  for (const [tenant, own] of grouped(members)) tenants.set(tenant, namesOf(own));
+  for (const [tenant, own] of byTenant(members)) tenants.set(tenant, namesOf(own));
   const projects = new Map(members.map(({ id, project }) => [id, project]));
   const zones = new Map<string, Zone>();
   for (const { id, tenant, ipv4, ipv6 } of attached) {
@@ -58,16 +59,6 @@ function zoneFrom({ byLabel, byAlias, byAddress }: TenantNames, project: string 
     },
     at: (address) => byAddress.get(keyOf(address)),
   };
-}
-
-function grouped(members: readonly NamedMember[]): ReadonlyMap<string, readonly NamedMember[]> {
-  const byTenant = new Map<string, NamedMember[]>();
-  for (const member of members) {
-    const own = byTenant.get(member.tenant);
-    if (own === undefined) byTenant.set(member.tenant, [member]);
-    else own.push(member);
-  }
-  return byTenant;
 }
 
 function namesOf(members: readonly NamedMember[]): TenantNames {

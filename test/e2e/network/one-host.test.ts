@@ -22,7 +22,7 @@ const small = { cpu_limit: '0.5', mem_limit: '64m' };
 const port = 7000;
 const compute = '/api/v2/compute';
 /** Says its name to everyone who connects. */
-const answering = `while true; do echo "I am $NAME" | nc -l -p ${port} >/dev/null; done`;
+const answering = `nc -ll -p ${port} -e echo "I am $NAME"`;
 
 t.test('containers of one host', { skip }, async (t) => {
   const rig = await startRig(t, { hasNetwork: true });
