@@ -51,6 +51,13 @@ export function createEffects({ nc, directory, outbox, watched }: EffectOptions)
         }
       }
     },
+    /** Rings the hosts that share tenants of these partitions with a host. */
+    ringNeighbours(host: HostKey, partitions: Iterable<Partition>): void {
+      for (const partition of partitions) {
+        const tenants = new Set(Array.from(partition.view.wantedOn(host), ({ tenant }) => tenant));
+        for (const tenant of tenants) members.note(partition, { kind: 'members', tenant, rung: null });
+      }
+    },
     /** Rings every host of the partition: doorbells of the previous owner may have been lost. */
     ringAll(partition: Partition): void {
       for (const host of partition.view.hostsWithContainers()) ring(host, partition.number, null);

@@ -44,9 +44,7 @@ export class MemberBells {
 
 function hostsOf({ view }: Partition, tenants: ReadonlyMap<TenantId, Rung>): ReadonlySet<HostKey> {
   const hosts = new Set<HostKey>();
-  for (const [tenant, rung] of tenants) {
-    for (const { placement } of view.tenant(tenant).containers.values())
-      if (placement.phase === 'placed' && placement.host !== rung) hosts.add(placement.host);
-  }
+  for (const [tenant, rung] of tenants)
+    for (const host of view.memberSummaryOf(tenant).hosts) if (host !== rung) hosts.add(host);
   return hosts;
 }

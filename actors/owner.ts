@@ -163,6 +163,7 @@ class OwnerProcess implements Owner {
       ...(options.hostCeiling === undefined ? {} : { ceiling: options.hostCeiling }),
       ...(options.drainAtOnce === undefined ? {} : { drainAtOnce: options.drainAtOnce }),
       processes: () => this.manager.membership.live().length,
+      onMeshEnd: (host) => this.#effects.ringNeighbours(host, this.manager.serving()),
     });
     const { fleet } = this;
     const parts = { nc, cluster, fleet, clock, log, slices: this.#slices, refusals: this.#refusals };

@@ -177,14 +177,18 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     members: settings.NET_SOCKET === undefined ? undefined : state.members,
     volumes: containers.volumes,
     serveSessions: sessions.serve,
-    beat: () => ({
-      used: containers.workload.used(),
-      engine: engineWord(containers.monitor),
-      orphans_held: containers.workload.orphansHeld(),
-      volumes_left: containers.volumes.left(),
-      faults: faults.list(),
-      room: roomOf(freePorts(containers), containers.disk.freeBytes()),
-    }),
+    beat: () => {
+      const mesh = containers.meshEnd();
+      return {
+        used: containers.workload.used(),
+        engine: engineWord(containers.monitor),
+        orphans_held: containers.workload.orphansHeld(),
+        volumes_left: containers.volumes.left(),
+        faults: faults.list(),
+        room: roomOf(freePorts(containers), containers.disk.freeBytes()),
+        ...(mesh === undefined ? {} : { mesh }),
+      };
+    },
     beatMs: settings.BEAT_INTERVAL,
     syncMs: settings.SYNC_INTERVAL,
     isCountedOn: () => contact.silence().allowedMs > 0,

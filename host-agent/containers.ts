@@ -9,6 +9,7 @@ import type { Tracer } from '../lib/trace/tracer.ts';
 import type { Capacity } from '../schemas/api/host.ts';
 import type { ContainerId } from '../schemas/ids.ts';
 import { minutes } from '../schemas/limits/units.ts';
+import type { MeshEnd } from '../schemas/wire/mesh.ts';
 import type { PullItem } from '../schemas/wire/host.ts';
 import type { Sender } from '../schemas/wire/subjects.ts';
 import type { Request } from './link/connection.ts';
@@ -100,6 +101,8 @@ export interface Containers {
   readonly pulls: Pick<Pulls, 'counts' | 'moved'>;
   readonly liveStats: Pick<LiveStats, 'watch'>;
   readonly volumes: Pick<Volumes, 'strangers' | 'hear' | 'left'>;
+  /** This host's end of the mesh between hosts; undefined: there is none. */
+  meshEnd(): MeshEnd | undefined;
   /** How far the pulls are that containers wait for. */
   pulling(): readonly PullItem[];
   capacity(): Capacity;
@@ -232,9 +235,11 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
       ? undefined
       : new TenantNetwork({
           cluster,
+          host: owner.host,
           owner: `${owner.host} in ${cluster}`,
           socket: settings.NET_SOCKET,
           mtu: settings.MESH_MTU,
+          meshAt: settings.MESH === 'on' ? settings.MESH_ADDRESS : undefined,
           resolvConf: join(settings.STATE_DIR, 'network', 'resolv.conf'),
           engine,
           faults,
@@ -243,7 +248,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         });
   if (tenantNetwork !== undefined) {
     const { members } = state;
-    const name = (own = containersOf(workload.desired())): void => tenantNetwork.name(members.all(), own);
+    const name = (own = containersOf(workload.desired())): void =>
+      tenantNetwork.name(members.all(), members.ends(), own);
     name();
     members.events.on('changed', () => name());
     workload.events.on('desired', () => {
@@ -333,6 +339,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     sandboxes,
     pulls,
     volumes,
+    meshEnd: () => tenantNetwork?.end(),
     liveStats: createLiveStats({ engine, cgroups, clock, log }),
     pulling: () =>
       [...pulls.progress()].flatMap(([id, progress]) => {

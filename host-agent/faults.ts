@@ -14,6 +14,7 @@ export const faultKinds = [
   'disk_unmeasured',
   'container_firewall',
   'tenant_network',
+  'mesh',
   'control_plane_behind',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];

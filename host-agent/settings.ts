@@ -1,6 +1,7 @@
 /** The settings of the host-agent. docs/configuration.md is generated from this table. */
 import {
   choice,
+  type Configuration,
   ConfigurationError,
   duration,
   httpUrl,
@@ -9,11 +10,11 @@ import {
   list,
   natsServers,
   number,
+  optionalEndpoint,
   optionalText,
   readSettingFile,
-  text,
-  type Configuration,
   type Setting,
+  text,
 } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
 import { traceSettings } from '../lib/trace/settings.ts';
@@ -194,6 +195,14 @@ export const settings = {
   CONTAINER_EGRESS_DENY: list('Public addresses that containers may not reach, in the same form.', { fallback: [] }),
   NET_SOCKET: optionalText(
     'Unix socket of longshore-net, which attaches containers to the networks of their tenants. Absent: this host has no tenant network.',
+  ),
+  MESH: choice(
+    'on: containers of a tenant reach each other across hosts, if MESH_ADDRESS is set. off: on this host alone.',
+    ['on', 'off'],
+    'on',
+  ),
+  MESH_ADDRESS: optionalEndpoint(
+    'Where other hosts reach WireGuard on this one, over UDP. Absent: containers of other hosts are not reached.',
   ),
   MESH_MTU: integer(
     'Bytes of the largest packet in the tenant network: those of the smallest link between hosts, less 80.',

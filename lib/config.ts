@@ -3,7 +3,7 @@
  * and its default; docs/configuration.md is generated from these tables.
  */
 import { readFileSync } from 'node:fs';
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { durationText, parseDuration } from './time/duration.ts';
 
 export interface Setting<T> {
@@ -120,6 +120,23 @@ export const optionalHttpUrl = (doc: string): Setting<string | undefined> =>
   setting<string | undefined>(httpUrlForm, doc, (value) => (isHttpUrl(value) ? value : undefined), {
     fallback: undefined,
   });
+
+/** An IP address and a port. */
+export const optionalEndpoint = (
+  doc: string,
+): Setting<{ readonly address: string; readonly port: number } | undefined> =>
+  setting(
+    'an IP address and a port, such as 203.0.113.7:51820 or [2001:db8::7]:51820',
+    doc,
+    (value) => {
+      const [, inBrackets, plain, digits] = /^(?:\[([^\]]+)\]|([\d.]+)):(\d{1,5})$/.exec(value) ?? [];
+      const address = inBrackets ?? plain ?? '';
+      const port = Number(digits);
+      const isAddress = isIP(address) === (inBrackets === undefined ? 4 : 6) && !address.includes('%');
+      return isAddress && port >= 1 && port <= 65_535 ? { address, port } : undefined;
+    },
+    { fallback: undefined },
+  );
 
 function isNatsServer(value: string): boolean {
   const address = value.replace(/^[a-z]+:\/\//i, '');

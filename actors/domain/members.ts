@@ -3,6 +3,7 @@
  * Pure.
  */
 import type { ContainerRecord } from '../../schemas/api/container.ts';
+import type { HostKey } from '../../schemas/ids.ts';
 import { digestOfMembers, type Member } from '../../schemas/wire/members.ts';
 import { basisOf } from '../../schemas/wire/set-digest.ts';
 
@@ -36,5 +37,15 @@ export function* membersOf(records: Iterable<ContainerRecord>): Generator<Member
   }
 }
 
-export const membersDigest = (incarnation: number, records: Iterable<ContainerRecord>): string =>
-  digestOfMembers(basisOf(incarnation), membersOf(records));
+/** Of all members of a tenant. */
+export interface MemberSummary {
+  readonly digest: string;
+  /** Where they are. */
+  readonly hosts: ReadonlySet<HostKey>;
+}
+
+export function summaryOf(incarnation: number, records: Iterable<ContainerRecord>): MemberSummary {
+  const members = [...membersOf(records)];
+  const hosts = new Set(members.flatMap(({ host }) => (host === null ? [] : [host])));
+  return { digest: digestOfMembers(basisOf(incarnation), members), hosts };
+}

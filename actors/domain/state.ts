@@ -23,7 +23,7 @@ import { byRemoval, removedFromMs, type EndedJob } from './container/endings.ts'
 import { movesFrom, otherHostsOf, preparationOf } from './container/moving.ts';
 import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
-import { isOtherMember, membersDigest } from './members.ts';
+import { isOtherMember, summaryOf, type MemberSummary } from './members.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
 import { TenantState, amountsOf, isStored, recordsOf, undamaged, type TenantView } from './tenant/state.ts';
@@ -80,7 +80,7 @@ export interface PartitionView {
   membersRevisionOf(tenant: TenantId): number;
   /** The members that changed or went after this revision; undefined: not known any more. */
   membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined;
-  membersDigestOf(tenant: TenantId): string;
+  memberSummaryOf(tenant: TenantId): MemberSummary;
   /** The newest change of a container of this memory; it counts only under `epoch`. */
   readonly itemRevision: number;
   /**
@@ -201,7 +201,7 @@ export class PartitionState implements PartitionView {
   readonly #items: RecentChanges<TenantId>;
   readonly #members: RecentChanges<TenantId>;
   readonly #membersRevisions = new Map<TenantId, number>();
-  readonly #membersDigests = new Map<TenantId, { readonly revision: number; readonly digest: string }>();
+  readonly #memberSummaries = new Map<TenantId, MemberSummary & { readonly revision: number }>();
   readonly #incarnation: number;
   readonly vpn: VpnState;
 
@@ -282,13 +282,13 @@ export class PartitionState implements PartitionView {
   membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined {
     return this.#members.since(tenant, revision);
   }
-  membersDigestOf(tenant: TenantId): string {
+  memberSummaryOf(tenant: TenantId): MemberSummary {
     const revision = this.membersRevisionOf(tenant);
-    const known = this.#membersDigests.get(tenant);
-    if (known?.revision === revision) return known.digest;
-    const digest = membersDigest(this.#incarnation, this.tenant(tenant).containers.values());
-    this.#membersDigests.set(tenant, { revision, digest });
-    return digest;
+    const known = this.#memberSummaries.get(tenant);
+    if (known?.revision === revision) return known;
+    const summary = summaryOf(this.#incarnation, this.tenant(tenant).containers.values());
+    this.#memberSummaries.set(tenant, { ...summary, revision });
+    return summary;
   }
   get itemRevision(): number {
     return this.#items.last;

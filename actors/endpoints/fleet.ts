@@ -3,11 +3,13 @@
  * and every heartbeat from the host itself or from its owner. Placement and every displayed status
  * read it; only messages change it.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { HostKey, Region } from '../../schemas/ids.ts';
 import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory.ts';
 import { engineAway, type Beat, type HostRoom } from '../../schemas/wire/host.ts';
+import type { MeshEnd } from '../../schemas/wire/mesh.ts';
 import { defaultHostCeiling, limits } from '../../schemas/limits.ts';
 import { withoutControls } from '../../schemas/visible.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
@@ -25,6 +27,7 @@ interface HeardBeat {
   readonly volumesLeft: number;
   readonly faults: readonly HostFault[];
   readonly room: HostRoom;
+  readonly mesh: MeshEnd | undefined;
   /** Ports that were placed there when it was heard. */
   readonly portsPlaced: number;
   readonly session: number;
@@ -72,6 +75,8 @@ export interface FleetOptions {
   readonly drainAtOnce?: number;
   /** How many actors processes there are. */
   readonly processes?: () => number;
+  /** A host that was heard before says another end of the mesh. */
+  readonly onMeshEnd?: (host: HostKey) => void;
 }
 
 export class Fleet implements FleetView {
@@ -83,6 +88,7 @@ export class Fleet implements FleetView {
   readonly #unknownMs: number;
   readonly #drainAtOnce: number;
   readonly #processes: () => number;
+  readonly #onMeshEnd: (host: HostKey) => void;
   readonly ceiling: Capacity;
   readonly #entries = new Map<HostKey, DirectoryEntry>();
   /** Capped by the ceilings. */
@@ -102,6 +108,7 @@ export class Fleet implements FleetView {
   constructor(options: FleetOptions) {
     this.#drainAtOnce = options.drainAtOnce ?? limits.drainAtOnce;
     this.#processes = options.processes ?? (() => 1);
+    this.#onMeshEnd = options.onMeshEnd ?? (() => undefined);
     this.ceiling = options.ceiling ?? defaultHostCeiling;
     this.#clock = options.clock;
     this.#partitions = options.partitions;
@@ -181,6 +188,12 @@ export class Fleet implements FleetView {
   /** Whether its record is damaged, so that the enrolled key is unknown. */
   isUnreadable(key: HostKey): boolean {
     return this.#unreadable.has(key);
+  }
+
+  /** The host's end of the mesh, as it said last; null: it has none; undefined: not heard. */
+  meshEnd(key: HostKey): MeshEnd | null | undefined {
+    const heard = this.#beats.get(key);
+    return heard === undefined ? undefined : (heard.mesh ?? null);
   }
 
   lastHeardMs(key: HostKey): number | null {
@@ -317,12 +330,14 @@ export class Fleet implements FleetView {
       volumesLeft: beat.volumes_left ?? 0,
       faults: beat.faults.map(({ kind, message }) => ({ kind, message: withoutControls(message) })),
       room: beat.room,
+      mesh: beat.mesh,
       portsPlaced: this.placements.ports(key),
       session: beat.session,
       sinceMs: before?.session === beat.session ? before.sinceMs : nowMs,
       wallMs: this.#clock.nowMs(),
     });
     this.#heardAtMs.set(key, this.listening.nowMs());
+    if (before !== undefined && !isDeepStrictEqual(before.mesh, beat.mesh)) this.#onMeshEnd(key);
     return true;
   }
 

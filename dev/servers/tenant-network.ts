@@ -19,7 +19,8 @@ export interface TenantNetworkOptions {
   /** Holds its state and its log. */
   readonly folder: string;
   readonly namespaces: string;
-  readonly tools: { readonly ip: ServerTool; readonly nft: ServerTool };
+  /** `ip` and `nft`; with a mesh also `wg` and `wireguard-go`. */
+  readonly tools: Readonly<Record<string, ServerTool>>;
   readonly path: string;
   /** Replaces settings. */
   readonly settings?: Readonly<Record<string, string>>;

@@ -116,6 +116,7 @@ export interface MembersAnswer {
   readonly tenants: NonNullable<SyncAnswer['tenants']>;
   readonly members: NonNullable<SyncAnswer['members']>;
   readonly gone: NonNullable<SyncAnswer['members_gone']>;
+  readonly mesh: NonNullable<SyncAnswer['mesh']>;
 }
 
 /** Of the strangers in the ask: those that the owner gave away. */
@@ -151,6 +152,7 @@ export class Assembly {
       tenants: ordered.flatMap((part) => part.tenants ?? []),
       members: ordered.flatMap((part) => part.members ?? []),
       gone: ordered.flatMap((part) => part.members_gone ?? []),
+      mesh: ordered.flatMap((part) => part.mesh ?? []),
     };
     if (since === undefined) return { kind: 'set', partition, set, gone, members };
     const removed = ordered.flatMap((part) => part.removed ?? []);

@@ -1,17 +1,19 @@
 /**
- * The members of the tenants that have containers here, as their owners gave them: in memory, and
- * on disk for a start without the control plane. An older answer never takes the place of a newer
- * one. A list that differs from its owner's is kept, and asked for as a whole.
+ * The members of the tenants that have containers here, and the ends of the mesh on their hosts, as
+ * the owners gave them: in memory, and on disk for a start without the control plane. An older
+ * answer never takes the place of a newer one. A list that differs from its owner's is kept, and
+ * asked for as a whole.
  */
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
-import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { seconds } from '../../schemas/limits/units.ts';
 import type { SyncAsk } from '../../schemas/wire/host.ts';
 import { byTenant, digestOfMembers, Member } from '../../schemas/wire/members.ts';
+import { HostEnd } from '../../schemas/wire/mesh.ts';
 import { basisIn } from '../../schemas/wire/set-digest.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { createLazyFile, readDecoded, type LazyFile } from '../disk/files.ts';
@@ -26,8 +28,15 @@ const decodeFile = decoder(
     v: Type.Literal(1),
     cluster: Type.String(),
     tenants: Type.Array(
-      Type.Object({ epoch: Count, revision: Count, digest: Type.String(), members: Type.Array(Member) }),
+      Type.Object({
+        epoch: Count,
+        revision: Count,
+        digest: Type.String(),
+        mesh: Type.String(),
+        members: Type.Array(Member),
+      }),
     ),
+    ends: Type.Array(HostEnd),
   }),
 );
 
@@ -37,6 +46,8 @@ interface Held {
   readonly revision: number;
   /** Empty: this agent has lost a change. */
   readonly digest: string;
+  /** Of the ends of the mesh that came last, as their owner counted them. */
+  readonly mesh: string;
   readonly members: ReadonlyMap<ContainerId, Member>;
 }
 
@@ -45,9 +56,12 @@ export class TenantMembers {
   readonly #log: Log;
   readonly #file: LazyFile;
   readonly #held: Map<TenantId, Held>;
+  /** Of every host that has members, as far as it is known; the ones known longest come first. */
+  readonly #ends: Map<HostKey, HostEnd>;
 
-  private constructor(held: Map<TenantId, Held>, file: LazyFile, log: Log) {
+  private constructor(held: Map<TenantId, Held>, ends: Map<HostKey, HostEnd>, file: LazyFile, log: Log) {
     this.#held = held;
+    this.#ends = ends;
     this.#file = file;
     this.#log = log;
   }
@@ -56,15 +70,17 @@ export class TenantMembers {
     const path = join(stateDir, 'members.json');
     const known = await readDecoded(path, decodeFile, log);
     const held = new Map<TenantId, Held>();
-    for (const { members, ...version } of known?.cluster === cluster ? known.tenants : []) {
+    const kept = known?.cluster === cluster ? known : { tenants: [], ends: [] };
+    const ends = new Map(kept.ends.map((end) => [end.host, end]));
+    for (const { members, ...version } of kept.tenants) {
       const [first] = members;
       if (first !== undefined) held.set(first.tenant, { ...version, members: byId(members) });
     }
     const content = (): string => {
       const tenants = Array.from(held.values(), (each) => ({ ...each, members: [...each.members.values()] }));
-      return JSON.stringify({ v: 1, cluster, tenants });
+      return JSON.stringify({ v: 1, cluster, tenants, ends: [...ends.values()] });
     };
-    return new TenantMembers(held, createLazyFile(path, content, flushMs, disk), log);
+    return new TenantMembers(held, ends, createLazyFile(path, content, flushMs, disk), log);
   }
 
   /** What the ask for these partitions names; undefined: all partitions. */
@@ -73,15 +89,15 @@ export class TenantMembers {
       only === undefined || partitions === null || only.includes(partitionOf(tenant, partitions));
     const named = [...this.#held].filter(([tenant]) => isAsked(tenant));
     return Object.fromEntries(
-      named.map(([tenant, { epoch, revision, digest }]) => [tenant, [epoch, revision, digest]] as const),
+      named.map(([tenant, { epoch, revision, digest, mesh }]) => [tenant, [epoch, revision, digest, mesh]] as const),
     );
   }
 
-  hear({ epoch, tenants, members, gone }: MembersAnswer): void {
+  hear({ epoch, tenants, members, gone, mesh: ends }: MembersAnswer): void {
     const given = byTenant(members);
     const left = byTenant(gone);
     let isNews = false;
-    for (const { tenant, revision, since, digest } of tenants) {
+    for (const { tenant, revision, since, digest, mesh } of tenants) {
       const held = this.#held.get(tenant);
       if (held !== undefined && isOlder({ epoch, revision }, held)) continue;
       // It refers to the version in the ask.
@@ -91,10 +107,15 @@ export class TenantMembers {
       for (const member of given.get(tenant) ?? []) next.set(member.id, member);
       const isRight = digestOfMembers(basisIn(digest), next.values()) === digest;
       if (!isRight) this.#log.error('members_digest_differs', { tenant });
-      this.#held.set(tenant, { epoch, revision, digest: isRight ? digest : '', members: next });
+      this.#held.set(tenant, { epoch, revision, digest: isRight ? digest : '', mesh, members: next });
       isNews = true;
     }
-    if (isNews) this.#changed();
+    if (!isNews) return;
+    for (const { host, end } of ends) {
+      if (end === null) this.#ends.delete(host);
+      else this.#ends.set(host, { host, ...end });
+    }
+    this.#changed();
   }
 
   /** Forgets the other tenants, which have no containers here. */
@@ -108,11 +129,18 @@ export class TenantMembers {
     for (const { members } of this.#held.values()) yield* members.values();
   }
 
+  /** Ends of the mesh, those that were known first at the front. */
+  ends(): Iterable<HostEnd> {
+    return this.#ends.values();
+  }
+
   flush(): Promise<void> {
     return this.#file.flush();
   }
 
   #changed(): void {
+    const hosts = new Set(Array.from(this.all(), ({ host }) => host));
+    for (const host of this.#ends.keys()) if (!hosts.has(host)) this.#ends.delete(host);
     this.#file.touch();
     this.events.emit('changed');
   }

@@ -11,21 +11,20 @@ import type { Log } from '../../lib/log.ts';
 import { createNotify } from '../../lib/notify.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { NetworkSeen } from '../../schemas/api/container.ts';
-import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { internalDomain, ipv6Of, ipv6RangeOf, resolverAddresses } from '../../schemas/tenant-network.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { Member } from '../../schemas/wire/members.ts';
+import type { HostEnd, MeshEnd } from '../../schemas/wire/mesh.ts';
 import type { BindMount } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isUnreachable } from '../docker/errors.ts';
 import { createTransport, type Transport } from '../docker/transport.ts';
 import type { Faults } from '../faults.ts';
-import type { Attachment, DesiredNetwork, NamedMember } from '../../schemas/wire/net.ts';
+import { NetworkState, type Attachment, type DesiredNetwork, type NamedMember } from '../../schemas/wire/net.ts';
 
-const decodeAnswer = decoder(
-  Type.Object({ attached: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()])) }),
-);
+const decodeAnswer = decoder(NetworkState);
 const decodeRefusal = decoder(Type.Object({ message: Type.String() }));
 
 /** A container that is to be attached. */
@@ -36,11 +35,14 @@ export interface Attaching {
 
 export interface TenantNetworkParts {
   readonly cluster: string;
+  readonly host: HostKey;
   /** This agent, as no other is named. */
   readonly owner: string;
   /** Of `longshore-net`. */
   readonly socket: string;
   readonly mtu: number;
+  /** Where other hosts reach this one; undefined: it is in no mesh. */
+  readonly meshAt: Omit<MeshEnd, 'key'> | undefined;
   /** The file that containers have as /etc/resolv.conf. */
   readonly resolvConf: string;
   readonly engine: Pick<Engine, 'inspect'>;
@@ -55,6 +57,9 @@ export class TenantNetwork {
   readonly #transport: Transport;
   readonly #attached = new Map<ContainerId, Attachment>();
   #members: readonly NamedMember[] = [];
+  /** Ends of other hosts. */
+  #ends: readonly HostEnd[] = [];
+  #meshKey: string | undefined;
   /** Attached, and the reason if one could not be. */
   readonly #said = new Map<ContainerId, string | null>();
   /** Before the first look, this agent does not know what its last run has attached. */
@@ -115,25 +120,20 @@ export class TenantNetwork {
    * release gives none: then to the containers of this host.
    */
   name(
-    members: Iterable<Omit<Member, 'host'>>,
+    members: Iterable<Member>,
+    ends: Iterable<HostEnd>,
     own: Iterable<Pick<DesiredContainer, 'id' | 'tenant' | 'name' | 'desired'>>,
   ): void {
-    const { cluster } = this.#parts;
+    const { cluster, host: here } = this.#parts;
     const all = new Map(Array.from(members, (member) => [member.id, member]));
     for (const { id, tenant, name, desired } of own)
-      if (desired !== 'removed' && !all.has(id)) all.set(id, { id, tenant, name });
-    const named = Array.from(all.values(), ({ id, tenant, name, project, aliases }) => ({
-      id,
-      tenant,
-      name,
-      ...(project === undefined ? {} : { project }),
-      ...(aliases === undefined ? {} : { aliases }),
-      ipv4: null,
-      ipv6: ipv6Of(cluster, id),
-    }));
+      if (desired !== 'removed' && !all.has(id)) all.set(id, { id, tenant, name, host: here });
+    const named = Array.from(all.values(), (member) => ({ ...member, ipv4: null, ipv6: ipv6Of(cluster, member.id) }));
+    const others = [...ends].filter(({ host }) => host !== here);
     // Most changes of what is desired are no other name.
-    if (isDeepStrictEqual(named, this.#members)) return;
+    if (isDeepStrictEqual([named, others], [this.#members, this.#ends])) return;
     this.#members = named;
+    this.#ends = others;
     void this.#send();
   }
 
@@ -151,6 +151,12 @@ export class TenantNetwork {
     const said = this.#said.get(id);
     if (said === undefined) return undefined;
     return said === null ? { state: 'ready', message: null } : { state: 'unavailable', message: said };
+  }
+
+  /** This host's end of the mesh; undefined: there is none. */
+  end(): MeshEnd | undefined {
+    const { meshAt } = this.#parts;
+    return meshAt === undefined || this.#meshKey === undefined ? undefined : { key: this.#meshKey, ...meshAt };
   }
 
   close(): void {
@@ -198,7 +204,8 @@ export class TenantNetwork {
     }
   }
 
-  async #put(): Promise<ReadonlyMap<string, string | null>> {
+  async #put(): Promise<NetworkState> {
+    const { meshAt } = this.#parts;
     const desired: DesiredNetwork = {
       v: 1,
       owner: this.#parts.owner,
@@ -206,6 +213,7 @@ export class TenantNetwork {
       mtu: this.#parts.mtu,
       attached: [...this.#attached.values()],
       members: [...this.#members],
+      mesh: meshAt === undefined ? null : { port: meshAt.port, ends: [...this.#ends] },
     };
     const { status, body } = await this.#transport.call({
       name: 'tenant network',
@@ -214,15 +222,19 @@ export class TenantNetwork {
       body: { type: 'application/json', bytes: Buffer.from(JSON.stringify(desired)) },
       deadlineMs: limits.netCallMs,
     });
-    if (status === 200) return new Map(Object.entries(decodeAnswer(body).attached));
+    if (status === 200) return decodeAnswer(body);
     throw new EngineError('tenant network', { kind: 'refused', status }, decodeRefusal(body).message);
   }
 
-  #hear(said: ReadonlyMap<string, string | null>): void {
+  #hear({ attached, mesh }: NetworkState): void {
+    const { faults } = this.#parts;
     this.#hasAnswered = true;
-    this.#parts.faults.clear('tenant_network');
+    faults.clear('tenant_network');
+    this.#meshKey = mesh?.key;
+    if (mesh === null || mesh.message === null) faults.clear('mesh');
+    else faults.restate('mesh', `containers of other hosts are not reached: ${mesh.message}`);
     for (const id of this.#attached.keys()) {
-      const news = said.get(id);
+      const news = attached[id];
       if (news !== undefined) this.#say(id, news);
     }
   }

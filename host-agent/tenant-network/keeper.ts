@@ -6,7 +6,7 @@
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
-import type { ContainerId } from '../../schemas/ids.ts';
+import type { WireguardKeys } from '../../lib/wireguard-keys.ts';
 import { resolverAddresses } from '../../schemas/tenant-network.ts';
 import {
   containerLink,
@@ -18,21 +18,21 @@ import {
   routerSide,
   routerSysctls,
 } from './links.ts';
+import { away, meshConfiguration, meshLinkOf, meshRanges } from './mesh.ts';
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
 import { runTool } from './tools.ts';
 import { elementsOf, marksOf, tableChange, tableName, wholeTable, type Element, type Marks } from './rules.ts';
-import type { Attachment, DesiredNetwork } from '../../schemas/wire/net.ts';
+import type { Attachment, DesiredNetwork, NetworkState } from '../../schemas/wire/net.ts';
 
 export interface KeeperOptions {
   /** Name of the router namespace: another one for each cluster and host. */
   readonly router: string;
   /** Where the engine has the files of its namespaces. */
   readonly namespaces: string;
+  /** Of this host's end of the mesh. */
+  readonly meshKeys: WireguardKeys;
   readonly log: Log;
 }
-
-/** Of each container that is to be attached: `null`, or why it is not. */
-export type Attached = ReadonlyMap<ContainerId, string | null>;
 
 const Link = Type.Object({
   ifname: Type.String(),
@@ -58,13 +58,15 @@ export class Keeper {
   #table: { readonly elements: readonly Element[]; readonly rules: string } | undefined;
   /** What was set on each link, to see what it lacks. */
   readonly #sides = new Map<string, string>();
+  /** The configuration that the interface of the mesh has; undefined: not known. */
+  #mesh: string | undefined;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
   }
 
   /** One pass. Throws where nothing at all can be done. */
-  async keep(desired: DesiredNetwork): Promise<Attached> {
+  async keep(desired: DesiredNetwork): Promise<NetworkState> {
     const { router } = this.#options;
     if ((await ensureRouter(router)) === 'made') {
       this.#table = undefined;
@@ -77,23 +79,30 @@ export class Keeper {
     return this.#keepLinks(desired);
   }
 
-  async #keepRules({ attached, ranges }: DesiredNetwork): Promise<void> {
+  async #keepRules(desired: DesiredNetwork): Promise<void> {
+    const { attached, ranges } = desired;
+    const { router } = this.#options;
     this.#marks = marksOf(
       attached.map(({ tenant }) => tenant),
       this.#marks,
     );
-    const elements = elementsOf(attached, allResolvers(ranges), this.#marks);
+    const mesh = meshLinkOf(router);
+    const placed = [
+      ...attached.map((attachment) => ({ ...attachment, link: linkOf(attachment) })),
+      ...away(desired).map((member) => ({ ...member, link: mesh })),
+    ];
+    const elements = elementsOf(placed, allResolvers(ranges), this.#marks);
     const before = this.#table;
     const isKept = before !== undefined && before.rules === (await this.#listRules());
     const there = isKept ? before : undefined;
-    const change = there === undefined ? wholeTable(elements) : tableChange(there.elements, elements);
+    const change = there === undefined ? wholeTable(elements, mesh) : tableChange(there.elements, elements);
     if (change === '') return;
     this.#table = undefined;
     await this.#nft(change).catch(async (error: unknown) => {
       if (there === undefined) throw error;
       // Somebody has changed a set by hand.
       this.#options.log.warn('tenant_network_rules_differ', { error });
-      await this.#nft(wholeTable(elements));
+      await this.#nft(wholeTable(elements, mesh));
     });
     const rules = await this.#listRules();
     this.#table = rules === undefined ? undefined : { elements, rules };
@@ -109,7 +118,7 @@ export class Keeper {
     return runTool(inRouter(this.#options.router, list)).catch(() => undefined);
   }
 
-  async #keepLinks(desired: DesiredNetwork): Promise<Attached> {
+  async #keepLinks(desired: DesiredNetwork): Promise<NetworkState> {
     const { router, log } = this.#options;
     const [there, places] = await Promise.all([this.#links(), this.#places()]);
     await this.#keepResolvers(desired, there.get('lo'));
@@ -121,17 +130,57 @@ export class Keeper {
         log.warn('tenant_network_link_left', { link: name, error }),
       );
     }
-    const states = new Map<ContainerId, string | null>();
+    const states: NetworkState['attached'] = {};
     for (const [name, attachment] of wanted) {
       try {
         await this.#attach(desired, attachment, there.get(name), places);
-        states.set(attachment.id, null);
+        states[attachment.id] = null;
       } catch (error) {
         this.#sides.delete(name);
-        states.set(attachment.id, error instanceof Error ? error.message : String(error));
+        states[attachment.id] = messageOf(error);
       }
     }
-    return states;
+    return { attached: states, mesh: await this.#keepMesh(desired, there.get(meshLinkOf(router)), places) };
+  }
+
+  /** The containers of this host are attached also where the mesh does not work. */
+  async #keepMesh(
+    desired: DesiredNetwork,
+    link: Link | undefined,
+    places: ReadonlySet<string>,
+  ): Promise<NetworkState['mesh']> {
+    const { router, meshKeys } = this.#options;
+    const name = meshLinkOf(router);
+    if (desired.mesh === null) {
+      this.#mesh = undefined;
+      if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
+      return null;
+    }
+    try {
+      if (link === undefined) {
+        this.#mesh = undefined;
+        await makeMeshLink(router, name);
+      }
+      const configuration = meshConfiguration(desired, meshKeys.privateKey);
+      if (configuration !== this.#mesh) {
+        this.#mesh = undefined;
+        // Node gives a socket as the standard input, which no program can open by name.
+        const script = `cat | wg syncconf ${name} /dev/stdin`;
+        await runTool(inRouter(router, ['sh', '-c', script]), { input: configuration });
+        this.#mesh = configuration;
+      }
+      const isMissing = (range: string): boolean => link === undefined || !places.has(`route ${range} ${name}`);
+      const routes = meshRanges(desired).filter(isMissing);
+      const lines = [
+        `link set ${name} mtu ${desired.mtu} up`,
+        ...routes.map((range) => `route replace ${range} dev ${name}`),
+      ];
+      const isWhole = link?.mtu === desired.mtu && routes.length === 0;
+      if (!isWhole) await runTool(['ip', '-n', router, '-batch', '-'], { input: `${lines.join('\n')}\n` });
+      return { key: meshKeys.publicKey, message: null };
+    } catch (error) {
+      return { key: meshKeys.publicKey, message: messageOf(error) };
+    }
   }
 
   /** The addresses at which the resolvers of the host listen. */
@@ -194,6 +243,26 @@ export class Keeper {
     return new Set(all.flat());
   }
 }
+
+/**
+ * Makes the interface in the host's namespace, where its socket stays, and moves it. Where the
+ * kernel has no WireGuard, wireguard-go does the same in a process, which outlives this one.
+ */
+async function makeMeshLink(router: string, name: string): Promise<void> {
+  // One that an earlier run did not get to move.
+  await runTool(['ip', 'link', 'delete', name]).catch(() => '');
+  try {
+    await runTool(['ip', 'link', 'add', name, 'type', 'wireguard']);
+  } catch (kernel) {
+    // With LOG_LEVEL, which is also a setting of ours, it keeps the pipes of its output open.
+    await runTool(['env', '-u', 'LOG_LEVEL', 'wireguard-go', name]).catch((error: unknown) => {
+      throw new AggregateError([kernel, error], `there is no WireGuard: ${messageOf(kernel)}; ${messageOf(error)}`);
+    });
+  }
+  await runTool(['ip', 'link', 'set', name, 'netns', router]);
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const allResolvers = ({ ipv4, ipv6 }: DesiredNetwork['ranges']): string[] =>
   ([0, 1] as const).flatMap((which) => resolverAddresses([ipv4, ipv6], which));

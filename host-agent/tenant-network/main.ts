@@ -7,8 +7,9 @@ import { readSettings } from '../../lib/config.ts';
 import { runProgram } from '../../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../../lib/log.ts';
 import { Keeper } from './keeper.ts';
+import { keepMeshKeys } from './mesh-keys.ts';
 import { NetworkService } from './service.ts';
-import { desiredFile, netSettings } from './settings.ts';
+import { desiredFile, meshKeysFile, netSettings } from './settings.ts';
 
 const log = createLog('longshore-net', logLevelOf(process.env));
 await runProgram(log, async (life) => {
@@ -17,7 +18,12 @@ await runProgram(log, async (life) => {
     socket: given.NET_SOCKET,
     file: desiredFile(given),
     router: given.NET_ROUTER,
-    keeper: new Keeper({ router: given.NET_ROUTER, namespaces: given.NET_NAMESPACES, log }),
+    keeper: new Keeper({
+      router: given.NET_ROUTER,
+      namespaces: given.NET_NAMESPACES,
+      meshKeys: keepMeshKeys(meshKeysFile(given), log),
+      log,
+    }),
     intervalMs: given.NET_INTERVAL,
     log,
   });

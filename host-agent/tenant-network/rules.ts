@@ -4,13 +4,17 @@
  * right to send from any address. It is let through to the members of that tenant alone. Nothing is
  * tracked, so both directions are looked up, and a member that goes is cut at once. Pure.
  */
-import { linkOf } from './links.ts';
 import type { Attachment } from '../../schemas/wire/net.ts';
 
 export const tableName = 'longshore';
 
 /** One element of a set or a map, by the set's name. */
 export type Element = readonly [set: string, element: string];
+
+/** A member, and the interface of the router namespace that leads to it. */
+export interface Placed extends Pick<Attachment, 'tenant' | 'ipv4' | 'ipv6'> {
+  readonly link: string;
+}
 
 /** A number for each tenant, while the table lasts. The kernel marks packets with it. */
 export type Marks = ReadonlyMap<string, number>;
@@ -34,18 +38,16 @@ export function marksOf(tenants: Iterable<string>, before: Marks): Marks {
  * What the sets hold.
  * @param resolvers their addresses, which every container may ask
  */
-export function elementsOf(attached: readonly Attachment[], resolvers: readonly string[], marks: Marks): Element[] {
+export function elementsOf(placed: readonly Placed[], resolvers: readonly string[], marks: Marks): Element[] {
   const asked = resolvers.map((address): Element => [`resolver${address.includes(':') ? 6 : 4}`, address]);
-  const members = attached.flatMap((attachment): Element[] => {
-    const mark = marks.get(attachment.tenant);
+  const members = placed.flatMap(({ tenant, link, ipv4, ipv6 }): Element[] => {
+    const mark = marks.get(tenant);
     if (mark === undefined) return [];
-    const link = linkOf(attachment);
     const of = (family: 4 | 6, address: string): Element[] => [
       [`own${family}`, `"${link}" . ${address}`],
       [`tenant${family}`, `${address} : ${mark}`],
       [`peer${family}`, `${address} . ${mark}`],
     ];
-    const { ipv4, ipv6 } = attachment;
     return [...(ipv4 === null ? [] : of(4, ipv4)), ...of(6, ipv6)];
   });
   return [...asked, ...members];
@@ -75,8 +77,11 @@ function declarations(elements: readonly Element[]): string[] {
   );
 }
 
-/** Input for `nft -f -`: the whole table, in place of the one before. */
-export function wholeTable(elements: readonly Element[]): string {
+/**
+ * Input for `nft -f -`: the whole table, in place of the one before.
+ * @param mesh interface of the mesh, which nothing passes twice
+ */
+export function wholeTable(elements: readonly Element[], mesh: string): string {
   // A reset is an answer each time; the kernel sends few ICMP errors a second to one address.
   const refuse = [
     'counter name refused',
@@ -108,6 +113,10 @@ export function wholeTable(elements: readonly Element[]): string {
       'ip daddr @resolver4 accept',
       'ip6 daddr @resolver6 accept',
       ...refuse,
+    ]),
+    chain('through', [
+      'type filter hook forward priority 0; policy accept;',
+      `iifname "${mesh}" oifname "${mesh}" counter name refused drop`,
     ]),
     chain('to_router', [
       'type filter hook input priority 0; policy drop;',

@@ -4,7 +4,7 @@
  * while the agent is away, the network is as it was.
  *
  * `PUT /network` has a DesiredNetwork as its body, and answers after a pass that has it in force:
- * `{"attached": {"<container>": null | "<why not>"}}`. 400: the body has not that form; 409:
+ * a NetworkState. 400: the body has not that form; 409:
  * another agent's word counts here; 503: nothing can be done now. `message` says why.
  */
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
@@ -15,9 +15,9 @@ import type { Log } from '../../lib/log.ts';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { Doorbell } from '../../lib/time/doorbell.ts';
 import { MiB, seconds } from '../../schemas/limits/units.ts';
-import type { Attached, Keeper } from './keeper.ts';
+import type { Keeper } from './keeper.ts';
 import { watchLinks } from './watch.ts';
-import { DesiredNetwork } from '../../schemas/wire/net.ts';
+import { DesiredNetwork, type NetworkState } from '../../schemas/wire/net.ts';
 
 const decodeDesired = decoder(DesiredNetwork);
 /** Ten thousand members take a tenth of it. */
@@ -36,7 +36,7 @@ export interface ServiceOptions {
 }
 
 /** Waits for a pass that has what is desired now. */
-type Waiter = (outcome: Attached | Error) => void;
+type Waiter = (outcome: NetworkState | Error) => void;
 
 export class NetworkService {
   readonly #options: ServiceOptions;
@@ -97,7 +97,7 @@ export class NetworkService {
       const waiters = this.#waiters.splice(0);
       const desired = this.#desired;
       if (desired !== undefined) {
-        let outcome: Attached | Error;
+        let outcome: NetworkState | Error;
         try {
           outcome = await keeper.keep(desired);
         } catch (error) {
@@ -139,10 +139,10 @@ export class NetworkService {
     }
     const outcome = await this.#give(desired);
     if (outcome instanceof Error) say(503, { message: outcome.message });
-    else say(200, { attached: Object.fromEntries(outcome) });
+    else say(200, outcome);
   }
 
-  #give(desired: DesiredNetwork): Promise<Attached | Error> {
+  #give(desired: DesiredNetwork): Promise<NetworkState | Error> {
     if (!isDeepStrictEqual(desired, this.#desired)) {
       writePrivateFile(this.#options.file, JSON.stringify(desired));
       this.#desired = desired;

@@ -31,3 +31,7 @@ export const dnsSettings = {
 /** Where `longshore-net` keeps what the agent desires, and the resolvers read it. */
 export const desiredFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string }): string =>
   join(NET_STATE_DIR, 'desired.json');
+
+/** Keys of this host's end of the mesh. */
+export const meshKeysFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string }): string =>
+  join(NET_STATE_DIR, 'mesh-keys.json');

@@ -13,6 +13,7 @@ import { ContainerId, tenantIdPattern, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { UsageItem, UsageSource } from '../records/usage.ts';
 import { Member } from './members.ts';
+import { EndSaid, MeshEnd } from './mesh.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
@@ -97,10 +98,13 @@ export const SyncAsk = Type.Object({
    */
   digests: Type.Optional(Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Digest)),
   /**
-   * By tenant, the version and the digest of the members that the agent holds: `[epoch, revision,
-   * digest]`. Absent: the host has no tenant network.
+   * By tenant, the version and the digest of the members that the agent holds, and the digest of
+   * the ends of the mesh that came with them: `[epoch, revision, digest, mesh]`. Absent: the host
+   * has no tenant network.
    */
-  members: Type.Optional(Type.Record(Type.String({ pattern: tenantIdPattern }), Type.Tuple([Count, Count, Digest]))),
+  members: Type.Optional(
+    Type.Record(Type.String({ pattern: tenantIdPattern }), Type.Tuple([Count, Count, Digest, Digest])),
+  ),
 });
 export type SyncAsk = Static<typeof SyncAsk>;
 
@@ -206,13 +210,17 @@ export const SyncAnswer = Type.Object({
   /**
    * Tenants whose members are others than the agent holds. `since`: the revision that it named, and
    * `members` has those that were added or changed since, `members_gone` those that went; absent:
-   * `members` has all.
+   * `members` has all. `mesh`: digest of the ends of the hosts that they are on.
    */
   tenants: Type.Optional(
-    Type.Array(Type.Object({ tenant: TenantId, revision: Count, since: Type.Optional(Count), digest: Digest })),
+    Type.Array(
+      Type.Object({ tenant: TenantId, revision: Count, since: Type.Optional(Count), digest: Digest, mesh: Digest }),
+    ),
   ),
   members: Type.Optional(Type.Array(Member)),
   members_gone: Type.Optional(Type.Array(Type.Object({ tenant: TenantId, id: ContainerId }))),
+  /** Ends of hosts that these tenants have members on, as far as the hosts were heard. */
+  mesh: Type.Optional(Type.Array(EndSaid)),
   /**
    * Those of the named strangers that were since placed elsewhere or deleted, as of this version.
    */
@@ -333,6 +341,8 @@ export const Beat = Type.Object({
   volumes_left: Type.Optional(Count),
   faults: Type.Array(HostFault, { maxItems: limits.hostFaults }),
   room: HostRoom,
+  /** Absent: other hosts do not reach its containers. */
+  mesh: Type.Optional(MeshEnd),
 });
 export type Beat = Static<typeof Beat>;
 

@@ -12,18 +12,13 @@ import { digestOfTexts } from '../text-hash.ts';
 
 const Label = Type.String({ pattern: projectPattern });
 
-/** What the names of a tenant's containers lead to. */
-export const named = {
+export const Member = Type.Object({
   tenant: TenantId,
   id: ContainerId,
   name: Type.String({ maxLength: limits.containerNameChars }),
   /** Its aliases are for containers of this project. */
   project: Type.Optional(Label),
   aliases: Type.Optional(Type.Array(Label, { maxItems: limits.aliases })),
-};
-
-export const Member = Type.Object({
-  ...named,
   /** Where it runs; null: nowhere yet. */
   host: nullable(HostKey),
 });

@@ -4,14 +4,16 @@
  * `longshore-net` keeps the last one on disk and makes the kernel so.
  */
 import Type, { type Static } from 'typebox';
+import { nullable } from '../api/nullable.ts';
 import { ContainerId, TenantId } from '../ids.ts';
-import { named } from './members.ts';
+import { Member } from './members.ts';
+import { HostEnd, MeshEnd } from './mesh.ts';
 
 const Ipv4 = Type.String({ format: 'ipv4' });
 const Ipv6 = Type.String({ format: 'ipv6' });
 
 /** Addresses of a container, for its life. `ipv4` is null where the cluster has none to give. */
-const addresses = { ipv4: Type.Union([Ipv4, Type.Null()]), ipv6: Ipv6 };
+const addresses = { ipv4: nullable(Ipv4), ipv6: Ipv6 };
 
 /** A container that runs on this host. */
 export const Attachment = Type.Object({
@@ -26,7 +28,7 @@ export const Attachment = Type.Object({
 export type Attachment = Static<typeof Attachment>;
 
 /** A container of a tenant that has containers here: what its names lead to. */
-export const NamedMember = Type.Object({ ...named, ...addresses });
+export const NamedMember = Type.Object({ ...Member.properties, ...addresses });
 export type NamedMember = Static<typeof NamedMember>;
 
 export const DesiredNetwork = Type.Object({
@@ -34,10 +36,35 @@ export const DesiredNetwork = Type.Object({
   /** The agent: its cluster and its host. Another one's word counts for nothing. */
   owner: Type.String({ minLength: 1, maxLength: 512 }),
   /** Ranges of the cluster, as CIDR; `ipv4` is null where the operator gave none. */
-  ranges: Type.Object({ ipv4: Type.Union([Type.String(), Type.Null()]), ipv6: Type.String() }),
+  ranges: Type.Object({ ipv4: nullable(Type.String()), ipv6: Type.String() }),
   mtu: Type.Integer({ minimum: 1280, maximum: 9216 }),
   attached: Type.Array(Attachment),
+  /** Other hosts; null: this host is in no mesh. */
+  mesh: nullable(
+    Type.Object({
+      /** UDP port of this host's end. */
+      port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+      /** Of two hosts that claim one key, the first here has it. */
+      ends: Type.Array(HostEnd),
+    }),
+  ),
   /** Of every tenant of an attached container. */
   members: Type.Array(NamedMember),
 });
 export type DesiredNetwork = Static<typeof DesiredNetwork>;
+
+/** What `longshore-net` answers after a pass. */
+export const NetworkState = Type.Object({
+  /** By container: null, or why it is not attached. */
+  attached: Type.Record(Type.String(), nullable(Type.String())),
+  /** This host's end of the mesh; null: none was asked for. */
+  mesh: nullable(
+    Type.Object({
+      /** Its public key. */
+      key: MeshEnd.properties.key,
+      /** Null, or why the mesh does not work. */
+      message: nullable(Type.String()),
+    }),
+  ),
+});
+export type NetworkState = Static<typeof NetworkState>;

@@ -5,12 +5,14 @@ import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { announcedEpoch, incarnationOf } from '../../../schemas/records/cluster.ts';
 import type { Stranger, SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
 import type { Member } from '../../../schemas/wire/members.ts';
+import { digestOfEnds, type EndSaid } from '../../../schemas/wire/mesh.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
 import { protocolFields } from '../../../schemas/wire/version.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { desiredDigest, desiredOf, protocolOfContainer } from '../../domain/desired.ts';
 import { hostDirtyKey, tenantDirtyKey } from '../../domain/domain.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
+import type { Fleet } from '../fleet.ts';
 import { memberOf, membersOf } from '../../domain/members.ts';
 import { goneFrom, keysOf } from '../../domain/host/strangers.ts';
 import type { PartitionView } from '../../domain/state.ts';
@@ -83,6 +85,7 @@ interface MemberNews {
   readonly tenants: NonNullable<SyncAnswer['tenants']>;
   readonly members: Member[];
   readonly members_gone: NonNullable<SyncAnswer['members_gone']>;
+  readonly mesh: EndSaid[];
 }
 
 type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word' | 'signer'>;
@@ -124,7 +127,7 @@ function lookFor(
     return { head, gone: [], ...noLists };
   }
   if (!(home === undefined ? fleet.isEnrolled(sender) : isEnrolled(home, sender))) return undefined;
-  const { lists, ...news } = newsFor(state, ask, { ...common, host });
+  const { lists, ...news } = newsFor(state, fleet, ask, { ...common, host });
   return {
     head: {
       ...common,
@@ -148,6 +151,7 @@ type News = Pick<SyncAnswer, 'same' | 'since' | 'digest'> & { readonly lists: Li
 /** What the agent lacks: nothing, the changes since its version, or the whole set. */
 function newsFor(
   state: PartitionView,
+  fleet: Fleet,
   ask: SyncAsk,
   { host, partition, epoch, revision, incarnation = 0 }: Common & { readonly host: HostKey },
 ): News {
@@ -166,7 +170,7 @@ function newsFor(
   const theirs = digests[String(partition)];
   // The set that an earlier owner gave may still be the set.
   const isSame = theirs === undefined ? isCurrent : held !== undefined && theirs === digest;
-  const members = membersFor(state, ask, tenantsOf(wanted), epoch);
+  const members = membersFor(state, fleet, ask, tenantsOf(wanted), epoch);
   const hasMemberNews = members !== undefined && members.tenants.length > 0;
   if (isSame && !hasMemberNews) return { same: true, lists: noLists };
   // Of an earlier owner, perhaps: then the set comes whole, and is the same.
@@ -197,25 +201,30 @@ function tenantsOf(records: Iterable<ContainerRecord>): ReadonlySet<TenantId> {
 /** Members of these tenants, as far as the agent has others. */
 function membersFor(
   state: PartitionView,
+  fleet: Fleet,
   { members: held }: SyncAsk,
   tenants: ReadonlySet<TenantId>,
   epoch: number,
 ): MemberNews | undefined {
   if (held === undefined) return undefined;
-  const news: MemberNews = { tenants: [], members: [], members_gone: [] };
+  const news: MemberNews = { tenants: [], members: [], members_gone: [], mesh: [] };
+  const ends = new Map<HostKey, EndSaid>();
   for (const tenant of tenants) {
-    const digest = state.membersDigestOf(tenant);
-    const [theirEpoch, theirRevision = 0, theirDigest] = held[tenant] ?? [];
-    if (theirDigest === digest) continue;
+    const { digest, hosts } = state.memberSummaryOf(tenant);
+    const theirEnds = endsOf(fleet, hosts);
+    const mesh = digestOfEnds(theirEnds);
+    const [theirEpoch, theirRevision = 0, theirDigest, theirMesh] = held[tenant] ?? [];
+    if (theirDigest === digest && theirMesh === mesh) continue;
+    if (theirMesh !== mesh) for (const end of theirEnds) ends.set(end.host, end);
     const { containers } = state.tenant(tenant);
     const revision = state.membersRevisionOf(tenant);
     const changed = theirEpoch === epoch ? state.membersSince(tenant, theirRevision) : undefined;
     if (changed === undefined) {
-      news.tenants.push({ tenant, revision, digest });
+      news.tenants.push({ tenant, revision, digest, mesh });
       news.members.push(...membersOf(containers.values()));
       continue;
     }
-    news.tenants.push({ tenant, revision, since: theirRevision, digest });
+    news.tenants.push({ tenant, revision, since: theirRevision, digest, mesh });
     for (const id of changed) {
       const record = containers.get(id);
       const member = record === undefined ? undefined : memberOf(record);
@@ -223,7 +232,15 @@ function membersFor(
       else news.members.push(member);
     }
   }
+  news.mesh.push(...ends.values());
   return news;
+}
+
+function endsOf(fleet: Fleet, hosts: Iterable<HostKey>): EndSaid[] {
+  return Array.from(hosts).flatMap((host) => {
+    const end = fleet.meshEnd(host);
+    return end === undefined ? [] : [{ host, end }];
+  });
 }
 
 /**

@@ -81,12 +81,12 @@ export function composed(value: unknown, composing: Composing): Composed {
     secrets: secrets.declared,
     containers: Object.fromEntries(containers),
   });
-  noteAll(reader, containers);
+  noteAll(reader);
   return { file, origin: originIn(names, secrets.keys), warnings: reader.warnings, faults: reader.faults, jobs };
 }
 
 /** Remarks about keys that are left out, one line for each kind. */
-function noteAll(reader: Reader, containers: ReadonlyMap<string, Values>): void {
+function noteAll(reader: Reader): void {
   const note = (paths: readonly Path[], message: string): void => {
     const [path] = paths;
     if (path !== undefined)
@@ -94,10 +94,6 @@ function noteAll(reader: Reader, containers: ReadonlyMap<string, Values>): void 
   };
   note(reader.harmless, 'left out, which changes nothing that runs');
   note(reader.ignored, 'left out, as asked, although it changes what runs');
-  if (containers.size > 1) {
-    const message = `the ${containers.size} services reach each other only while they run on one host`;
-    reader.warnings.push({ path: ['services'], message, isOfFile: true, at: 'key' });
-  }
 }
 
 interface ReadService {

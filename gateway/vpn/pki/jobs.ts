@@ -3,7 +3,7 @@
  * threads.
  */
 import type { KeptCertificate, RevocationEntry } from '../../../schemas/api/network.ts';
-import type { WireguardKeys } from './secrets.ts';
+import type { WireguardKeys } from '../../../lib/wireguard-keys.ts';
 
 /** A certificate as it is stored, before its key is sealed. */
 export type IssuedCertificate = Omit<KeptCertificate, 'privateKey'>;

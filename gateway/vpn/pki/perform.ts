@@ -3,12 +3,13 @@
  * and bundles.
  */
 import { generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto';
+import { newWireguardKeys } from '../../../lib/wireguard-keys.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { qrSvg } from '../render/wireguard/qr.ts';
 import { issueCrl } from './crl.ts';
 import type { IssuedCertificate, JobInput, JobKind, JobOutput, Order } from './jobs.ts';
 import { buildBundle } from './pkcs12.ts';
-import { newPresharedKey, newSerial, newWireguardKeys } from './secrets.ts';
+import { newPresharedKey, newSerial } from './secrets.ts';
 import { issueCa, issueClient, issueServer, publicKeyPemOf } from './x509.ts';
 
 /**

@@ -30,7 +30,7 @@ interface TenantNames {
   readonly byAddress: ReadonlyMap<string, NamedMember>;
 }
 
-export function zonesOf({ ranges, attached, members }: DesiredNetwork): Zones {
+export function zonesOf({ ranges, attached, members }: Pick<DesiredNetwork, 'ranges' | 'attached' | 'members'>): Zones {
   const cidrs = [ranges.ipv4, ranges.ipv6].flatMap((text) => (text === null ? [] : (parseCidr(text) ?? [])));
   const tenants = new Map<string, TenantNames>();
   for (const [tenant, own] of byTenant(members)) tenants.set(tenant, namesOf(own));

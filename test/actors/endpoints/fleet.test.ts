@@ -37,6 +37,25 @@ const message = (more: Partial<DirectoryMessage>): DirectoryMessage => ({
 });
 const entries = (...keys: HostKey[]) => keys.map((key) => directoryEntry(hostRecord(key)));
 
+t.test('another end of the mesh is news, and the first one is not', (t) => {
+  const said: HostKey[] = [];
+  const clock: Clock = { nowMs: () => 0, monotonicMs: () => 0 };
+  const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 100, onMeshEnd: (host) => void said.push(host) });
+  fleet.learn(message({ entries: entries(h1) }));
+  const end = { key: `${'A'.repeat(43)}=`, address: '192.0.2.7', port: 51_820 };
+  const beat = (more: { readonly mesh?: typeof end }): boolean =>
+    fleet.takeHeartbeat(h1, { v: 1, session: 1, used: none, engine: 'test', ...quiet, ...more });
+  beat({ mesh: end });
+  beat({ mesh: { ...end } });
+  t.same(said, [], 'after a start of this process all of them are first ones');
+  beat({ mesh: { ...end, port: 51_821 } });
+  t.match(fleet.meshEnd(h1), { port: 51_821 });
+  beat({});
+  t.equal(fleet.meshEnd(h1), null);
+  t.same(said, [h1, h1]);
+  t.end();
+});
+
 t.test('the faults that an agent names stand until its next beat', (t) => {
   const { fleet, beat } = fleetAt();
   fleet.learn(message({ entries: entries(h1) }));

@@ -5,24 +5,18 @@
  */
 import t from 'tap';
 import { run } from '../../../dev/process/run.ts';
-import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
+import type { Container } from '../../../schemas/api/container.ts';
 import { canStartEngine } from '../../support/servers.ts';
 import { inCi, skipWithoutTools } from '../../support/tools.ts';
-import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey } from '../support/hosts.ts';
 import { imageRunning } from '../support/images.ts';
 import { startRig } from '../support/rig.ts';
-import { open } from '../../integration/sessions/client.ts';
+import { answering, compute, port, small, tenantNetwork } from './tenant.ts';
 
 t.setTimeout(300_000);
 const skip =
   canStartEngine || inCi ? await skipWithoutTools('nft', 'ip') : 'entering network namespaces needs Linux and root';
-const small = { cpu_limit: '0.5', mem_limit: '64m' };
-const port = 7000;
-const compute = '/api/v2/compute';
-/** Says its name to everyone who connects. */
-const answering = `nc -ll -p ${port} -e echo "I am $NAME"`;
 
 t.test('containers of one host', { skip }, async (t) => {
   const rig = await startRig(t, { hasNetwork: true });
@@ -30,27 +24,7 @@ t.test('containers of one host', { skip }, async (t) => {
   const [acme, other] = [await rig.client('acme'), await rig.client('other')];
   const declared = (name: string) => ({ name, ...image, ...small, env: { NAME: name }, host_key: hostKey });
 
-  const status = async (client: Client, container: Container): Promise<ContainerStatusView> =>
-    (await client.status(container)).body.data;
-  const attached = (client: Client, container: Container) =>
-    eventually(
-      `${container.name} is in the network`,
-      () => status(client, container),
-      ({ network }) => network?.state === 'ready',
-    );
-  const addressOf = async (client: Client, container: Container): Promise<string> =>
-    (await status(client, container)).network?.ipv6 ?? '';
-  /** What a script prints in a container. */
-  const prints = async (client: Client, from: Container, script: string): Promise<string> => {
-    const query = new URLSearchParams();
-    for (const part of ['sh', '-c', `${script} 2>&1`]) query.append('command', part);
-    const session = await open(`${rig.baseUrl}${compute}/${from.id}/exec?${query}`, client);
-    await session.closed();
-    return session.bytes(1).toString().trim();
-  };
-  /** What a container hears at an address, or a name. */
-  const hears = (client: Client, from: Container, address: string): Promise<string> =>
-    prints(client, from, `nc -w 3 ${address} ${port} </dev/null`);
+  const { status, prints, attached, addressOf, hears } = tenantNetwork(rig);
   const links = async (): Promise<number> => {
     const listed = await run('ip', ['-n', rig.network?.router ?? '', '-br', 'link'], { deadlineMs: 10_000 });
     return listed.stdout.split('\n').filter((line) => line.startsWith('lsc')).length;

@@ -34,6 +34,8 @@ export interface Rig {
   readonly mint: Issuer['mint'];
   /** Starts another host, whose agent uses the same engine. */
   addHost(key: string, agent?: Record<string, string>): Promise<Running>;
+  /** Starts a tenant network for another host. */
+  addNetwork(): Promise<TenantNetwork>;
   client(tenant: string, scope?: string): Promise<Client>;
 }
 
@@ -72,6 +74,7 @@ export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<R
     agent: agent.program,
     network,
     agentFolder: hosts.agentFolder,
+    addNetwork: () => networkFor(t, join(folder, 'second'), dockerHost),
     addHost: async (key, more) => (await hosts.startAgent(key, more)).program,
     metricsUrls: { ...metricsUrls, 'host-agent': agent.metricsUrl },
     image: { registry, ...demoImage },
@@ -84,7 +87,12 @@ async function networkFor(t: Lifetime, folder: string, dockerHost: string): Prom
   const network = await startTenantNetwork({
     folder: join(folder, 'network'),
     namespaces: namespacesOf(dockerHost),
-    tools: { ip: await toolHere('ip'), nft: await toolHere('nft') },
+    tools: {
+      ip: await toolHere('ip'),
+      nft: await toolHere('nft'),
+      wg: await toolHere('wg'),
+      'wireguard-go': await toolHere('wireguard-go'),
+    },
     path: process.env['PATH'] ?? '',
     settings: { NET_INTERVAL: '1s' },
   });

@@ -4,6 +4,7 @@ import { TenantMembers } from '../../../host-agent/desired/members.ts';
 import type { MembersAnswer } from '../../../host-agent/desired/desired-set.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { digestOfMembers, type Member } from '../../../schemas/wire/members.ts';
+import { digestOfEnds, type EndSaid, type MeshEnd } from '../../../schemas/wire/mesh.ts';
 import { basisOf } from '../../../schemas/wire/set-digest.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import { quietLog } from '../../actors/support.ts';
@@ -39,8 +40,9 @@ async function start(t: Test) {
     more: Partial<MembersAnswer> & { readonly since?: number; readonly digest: string },
   ) => {
     const { since, digest: given, epoch = 1, ...lists } = more;
-    const tenants = [{ tenant: acme, revision, digest: given, ...(since === undefined ? {} : { since }) }];
-    members.hear({ epoch, tenants, members: [], gone: [], ...lists });
+    const mesh = digestOfEnds(lists.mesh ?? []);
+    const tenants = [{ tenant: acme, revision, digest: given, mesh, ...(since === undefined ? {} : { since }) }];
+    members.hear({ epoch, tenants, members: [], gone: [], mesh: [], ...lists });
   };
   const names = (): string[] => Array.from(members.all(), ({ name }) => name).sort();
   return { folder, members, hear, names, changes: () => changes };
@@ -54,7 +56,7 @@ t.test('a whole list, and changes to it', async (t) => {
   t.same(names(), ['store', 'web']);
   hear(7, { since: 5, members: [late], gone: [{ tenant: acme, id: web.id }], digest: digest(store, late) });
   t.same(names(), ['late', 'store']);
-  t.same(members.asked(undefined, 4), { acme: [1, 7, digest(store, late)] });
+  t.same(members.asked(undefined, 4), { acme: [1, 7, digest(store, late), digestOfEnds([])] });
   t.equal(changes(), 2);
 });
 
@@ -74,7 +76,7 @@ t.test('changes that do not lead to the list of the owner are kept, and the whol
   hear(5, { members: [web], digest: digest(web) });
   hear(6, { since: 5, members: [late], digest: digest(web, store, late) });
   t.same(names(), ['late', 'web']);
-  t.same(members.asked(undefined, 4), { acme: [1, 6, ''] });
+  t.same(members.asked(undefined, 4), { acme: [1, 6, '', digestOfEnds([])] });
 });
 
 t.test('an ask for some partitions names their tenants', async (t) => {
@@ -95,15 +97,45 @@ t.test('they are there after a restart, and those of another cluster are not', a
   t.same([...(await load(folder, 'c2')).all()], []);
 });
 
+t.test('ends of hosts are kept while a member is there, also over a restart', async (t) => {
+  const { folder, members, hear } = await start(t);
+  const at = (port: number): MeshEnd => ({ key: `${'A'.repeat(43)}=`, address: '192.0.2.7', port });
+  const said = (host: string, port: number): EndSaid => ({ host: host as HostKey, end: at(port) });
+  const ends = () => Array.from(members.ends(), ({ host, port }) => `${host} ${port}`);
+  const far = { ...store, host: 'h2' as HostKey };
+  const both = { since: 5, digest: digest(web, far) };
+  hear(5, { members: [web, far], digest: digest(web, far), mesh: [said('h2', 1), said('h1', 1)] });
+  t.same(
+    [...members.ends()],
+    [
+      { host: 'h2', ...at(1) },
+      { host: 'h1', ...at(1) },
+    ],
+  );
+  t.same(members.asked(undefined, 4)[acme]?.[3], digestOfEnds([said('h1', 1), said('h2', 1)]));
+  hear(5, { ...both, mesh: [said('h1', 2), said('h2', 2)] });
+  t.same(ends(), ['h2 2', 'h1 2'], 'in the order in which they were known first');
+  hear(5, { ...both, mesh: [] });
+  t.same(ends(), ['h2 2', 'h1 2'], 'an owner that has not heard the hosts yet takes none away');
+  await members.flush();
+  t.same([...(await load(folder)).ends()], [...members.ends()]);
+  hear(5, { ...both, mesh: [{ host: 'h2' as HostKey, end: null }, said('h1', 2)] });
+  t.same(ends(), ['h1 2'], 'a host that says that it has none has none');
+  hear(5, { ...both, mesh: [said('h2', 3)] });
+  hear(6, { since: 5, gone: [{ tenant: acme, id: far.id }], digest: digest(web), mesh: [] });
+  t.same(ends(), ['h1 2'], 'a host without members is forgotten');
+});
+
 t.test('tenants that have left the host are forgotten', async (t) => {
   const { members, hear, names } = await start(t);
   hear(5, { members: [web], digest: digest(web) });
   const foreign = member(9, 'theirs', globex);
   members.hear({
     epoch: 1,
-    tenants: [{ tenant: globex, revision: 1, digest: digest(foreign) }],
+    tenants: [{ tenant: globex, revision: 1, digest: digest(foreign), mesh: '' }],
     members: [foreign],
     gone: [],
+    mesh: [],
   });
   members.keep(new Set([globex]));
   t.same(names(), ['theirs']);

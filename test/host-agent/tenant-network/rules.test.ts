@@ -1,23 +1,21 @@
 import t from 'tap';
 import { linkOf, macOf } from '../../../host-agent/tenant-network/links.ts';
-import { elementsOf, marksOf, tableChange, wholeTable } from '../../../host-agent/tenant-network/rules.ts';
-import type { Attachment } from '../../../schemas/wire/net.ts';
+import { elementsOf, marksOf, tableChange, wholeTable, type Placed } from '../../../host-agent/tenant-network/rules.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 
-const container = (at: number, tenant: string, ipv4: string | null = `10.200.0.${at}`): Attachment => ({
-  id: `00000000-0000-7000-8000-${String(at).padStart(12, '0')}` as ContainerId,
+const id = '00000000-0000-7000-8000-000000000001' as ContainerId;
+const container = (at: number, tenant: string, ipv4: string | null = `10.200.0.${at}`): Placed => ({
   tenant: tenant as TenantId,
-  namespace: `/run/netns/${at}`,
-  run: 'first',
+  link: `lsc${at}`,
   ipv4,
   ipv6: `fd00::${at}`,
 });
 
 t.test('names of links fit the kernel, and another run has another one', async (t) => {
-  const [first, second] = [container(1, 'a'), { ...container(1, 'a'), run: 'second' }];
-  t.match(linkOf(first), /^lsc[0-9a-f]{12}$/);
-  t.not(linkOf(first), linkOf(second));
-  t.match(macOf(first.id), /^02(?::[0-9a-f]{2}){5}$/);
+  const first = linkOf({ id, run: 'first' });
+  t.match(first, /^lsc[0-9a-f]{12}$/);
+  t.not(first, linkOf({ id, run: 'second' }));
+  t.match(macOf(id), /^02(?::[0-9a-f]{2}){5}$/);
 });
 
 t.test('a tenant keeps its mark, and no two have the same', async (t) => {
@@ -45,6 +43,6 @@ t.test('a container without IPv4 is in no set of it', async (t) => {
     elements.map(([set]) => set),
     ['resolver6', 'own6', 'tenant6', 'peer6'],
   );
-  t.match(wholeTable(elements), /set resolver6 \{\n {4}type ipv6_addr\n {4}elements = \{ fd5e::53 \}\n {2}\}/);
-  t.match(wholeTable(elements), /set peer4 \{\n {4}type ipv4_addr \. mark\n {2}\}/);
+  t.match(wholeTable(elements, 'lsm0'), /set resolver6 \{\n {4}type ipv6_addr\n {4}elements = \{ fd5e::53 \}\n {2}\}/);
+  t.match(wholeTable(elements, 'lsm0'), /set peer4 \{\n {4}type ipv4_addr \. mark\n {2}\}/);
 });

@@ -108,7 +108,7 @@ async function cluster(t: Test, partitions: number, processes = 1) {
   const fence = (): void => {
     fleet.learn({ ...directory, revision: 2, entries: [{ ...directoryEntry(host), fenced: true }] });
   };
-  return { home, of, ask, put, takeOver, fence, held: heldOf(ask()), said };
+  return { home, of, ask, put, takeOver, fleet, fence, held: heldOf(ask()), said };
 }
 
 const heldOf = (answers: readonly SyncAnswer[]): SyncAsk['held'] =>
@@ -262,8 +262,10 @@ t.test('an agent that does not know a part of a container leaves the container a
 });
 
 t.test('members of the tenants that a host has containers of', async (t) => {
-  const { ask, of, put, takeOver } = await cluster(t, 1);
+  const { ask, of, put, takeOver, fleet } = await cluster(t, 1);
   const { tenant, id: away } = of(0).away;
+  const used = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
+  const heartbeat = { v: 1 as const, session: 1, used, engine: 'test', orphans_held: 0, faults: [], room: {} };
   const whole = ask({ digests: {}, members: {} });
   const [first] = whole;
   t.match(first, { tenants: [{ tenant, since: undefined }] });
@@ -272,7 +274,7 @@ t.test('members of the tenants that a host has containers of', async (t) => {
   t.same(namesOf(first), [`moved ${h2}`, `web ${h1}`], 'those on other hosts too');
   const namedIn = (answer: SyncAnswer | undefined): NonNullable<SyncAsk['members']> =>
     Object.fromEntries(
-      (answer?.tenants ?? []).map((each) => [each.tenant, [answer?.epoch ?? 0, each.revision, each.digest]]),
+      (answer?.tenants ?? []).map((each) => [each.tenant, [answer?.epoch ?? 0, each.revision, each.digest, each.mesh]]),
     );
   const held = namedOf(whole);
   const known = namedIn(first);
@@ -305,7 +307,21 @@ t.test('members of the tenants that a host has containers of', async (t) => {
   t.same(after?.tenants ?? [], [], 'another owner finds by the digest that they are the same');
   const [stale] = ask({ ...held, members: known });
   t.same(stale?.tenants ?? [], [], 'and that these are, too');
-  t.match(ask({ ...held, members: { [tenant]: [1, 1, '1.0.0.0'] } }), [{ tenants: [{ since: undefined }] }]);
+  t.match(ask({ ...held, members: { [tenant]: [1, 1, '1.0.0.0', ''] } }), [{ tenants: [{ since: undefined }] }]);
   t.match(ask(held), [{ tenants: undefined }], 'a host without the network asks for none');
+
+  const end = { key: `${'A'.repeat(43)}=`, address: '192.0.2.7', port: 51_820 };
+  fleet.takeHeartbeat(h1, { ...heartbeat, mesh: end });
+  const [ends] = ask({ ...held, members: namedIn(gone) });
+  t.match(ends, { mesh: [{ host: h1, end }] }, 'another owner sends all, and the ends of their hosts');
+  t.match(ask({ ...held, members: namedIn(ends) }), [{ same: true, mesh: undefined }]);
+  fleet.takeHeartbeat(h1, { ...heartbeat, mesh: { ...end, port: 51_821 } });
+  const [moved] = ask({ ...held, members: namedIn(ends) });
+  t.match(
+    moved,
+    { members: [], mesh: [{ host: h1, end: { ...end, port: 51_821 } }] },
+    'an end that moves, and no member',
+  );
+  t.match(moved?.tenants, [{ tenant, since: ends?.tenants?.[0]?.revision }]);
   t.ok(away);
 });

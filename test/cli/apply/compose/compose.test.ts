@@ -206,7 +206,6 @@ volumes: {a: }
     'compose.yml:1:1: left out, which changes nothing that runs: version, volumes, depends_on.db.restart (web), ' +
       'logging (web), deploy.resources.reservations.cpus (web), ' +
       'deploy.resources.limits.pids (web), healthcheck.start_interval (web), ports.mode (web)',
-    'compose.yml:4:1: the 2 services reach each other only while they run on one host',
     "compose.yml:11:5: services.web.ports: the host's ports are not kept (80, 443): Longshore chooses them",
     'compose.yml:11:24: services.web.ports.1: the address 127.0.0.1 is not kept: the port is published where the ' +
       'host publishes, for others too',

@@ -14,6 +14,7 @@ const member = (at: number, tenant: string, name: string, more: Partial<NamedMem
   id: idOf(at),
   tenant: tenant as TenantId,
   name,
+  host: null,
   ...addressesOf(at),
   ...more,
 });
@@ -36,10 +37,7 @@ const members = [
   member(8, 'globex', 'secret'),
 ];
 const zones = zonesOf({
-  v: 1,
-  owner: 'h1',
   ranges,
-  mtu: 1420,
   attached: [attached(1, 'acme'), attached(3, 'acme'), attached(4, 'acme'), attached(8, 'globex')],
   members,
 });
@@ -164,10 +162,7 @@ t.test('an answer that is too long for its transport says so', (t) => {
     }),
   );
   const wide = zonesOf({
-    v: 1,
-    owner: 'h1',
     ranges,
-    mtu: 1420,
     attached: [attached(1, 'acme')],
     members: [...members, ...aliased],
   });

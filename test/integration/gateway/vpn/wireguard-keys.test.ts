@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import t from 'tap';
 import { toolHere } from '../../../../dev/fetch/tools.ts';
-import { newWireguardKeys } from '../../../../gateway/vpn/pki/secrets.ts';
+import { newWireguardKeys } from '../../../../lib/wireguard-keys.ts';
 import { skipWithoutTools } from '../../../support/tools.ts';
 t.test('wg derives the same public keys', { skip: await skipWithoutTools('wg') }, async (t) => {
   const { path, env } = await toolHere('wg');

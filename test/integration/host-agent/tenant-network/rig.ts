@@ -12,7 +12,7 @@ import { toolHere } from '../../../../dev/fetch/tools.ts';
 import { run } from '../../../../dev/process/run.ts';
 import { repositoryRoot } from '../../../../dev/paths.ts';
 import { pathWith } from '../../../../dev/fetch/wrappers.ts';
-import type { Attachment, DesiredNetwork } from '../../../../schemas/wire/net.ts';
+import type { Attachment, DesiredNetwork, NetworkState } from '../../../../schemas/wire/net.ts';
 import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { until } from '../../../support/until.ts';
@@ -41,6 +41,8 @@ export interface Rig {
   sandbox(): Promise<Sandbox>;
   /** Desires these attached, and returns what the program says of each. */
   desire(...attached: readonly Attachment[]): Promise<Record<string, string | null>>;
+  /** Desires this, and nothing else. */
+  want(desired: Partial<DesiredNetwork>): Promise<NetworkState>;
   put(body: string): Promise<{ readonly status: number; readonly body: string }>;
   inRouter(...command: readonly string[]): Promise<string>;
   kill(): Promise<void>;
@@ -59,8 +61,13 @@ export const attachment = (sandbox: Sandbox, tenant: string, at: number, run = '
 
 export async function startRig(t: Test): Promise<Rig> {
   const folder = temporaryFolder(t);
-  const [nft, ping] = [await toolHere('nft'), await toolHere('ping')];
-  const env = { ...process.env, PATH: pathWith(join(folder, 'bin'), { nft }, process.env['PATH'] ?? '') };
+  const ping = await toolHere('ping');
+  const tools = {
+    nft: await toolHere('nft'),
+    wg: await toolHere('wg'),
+    'wireguard-go': await toolHere('wireguard-go'),
+  };
+  const env = { ...process.env, PATH: pathWith(join(folder, 'bin'), tools, process.env['PATH'] ?? '') };
   const router = `lsr-${randomBytes(4).toString('hex')}`;
   const must = async (command: string, ...args: readonly string[]): Promise<string> => {
     const ran = await run(command, args, { deadlineMs, env });
@@ -146,18 +153,20 @@ export async function startRig(t: Test): Promise<Rig> {
       },
     };
   };
+  const want: Rig['want'] = async (desired) => {
+    const nothing: DesiredNetwork = { v: 1, owner: 'h1', ranges, mtu: 1420, attached: [], members: [], mesh: null };
+    const { status, body } = await put(JSON.stringify({ ...nothing, ...desired }));
+    if (status !== 200) throw new Error(`${status} ${body}`);
+    return JSON.parse(body) as NetworkState;
+  };
   return {
     router,
     sandbox,
     put,
     start,
     kill: () => end('SIGKILL'),
-    desire: async (...attached) => {
-      const desired: DesiredNetwork = { v: 1, owner: 'h1', ranges, mtu: 1420, attached: [...attached], members: [] };
-      const { status, body } = await put(JSON.stringify(desired));
-      if (status !== 200) throw new Error(`${status} ${body}`);
-      return (JSON.parse(body) as { attached: Record<string, string | null> }).attached;
-    },
+    want,
+    desire: async (...attached) => (await want({ attached: [...attached] })).attached,
     inRouter: (...command) => must('ip', 'netns', 'exec', router, ...command),
   };
 }

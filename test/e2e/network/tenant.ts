@@ -1,0 +1,40 @@
+/** What a test asks of containers in the network of their tenant. */
+import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
+import type { Client } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import type { Rig } from '../support/rig.ts';
+import { open } from '../../integration/sessions/client.ts';
+
+export const compute = '/api/v2/compute';
+export const small = { cpu_limit: '0.5', mem_limit: '64m' };
+export const port = 7000;
+/** Says its name to everyone who connects. */
+export const answering = `nc -ll -p ${port} -e echo "I am $NAME"`;
+
+export function tenantNetwork(rig: Pick<Rig, 'baseUrl'>) {
+  const status = async (client: Client, container: Container): Promise<ContainerStatusView> =>
+    (await client.status(container)).body.data;
+  /** What a script prints in a container. */
+  const prints = async (client: Client, from: Container, script: string): Promise<string> => {
+    const query = new URLSearchParams();
+    for (const part of ['sh', '-c', `${script} 2>&1`]) query.append('command', part);
+    const session = await open(`${rig.baseUrl}${compute}/${from.id}/exec?${query}`, client);
+    await session.closed();
+    return session.bytes(1).toString().trim();
+  };
+  return {
+    status,
+    prints,
+    attached: (client: Client, container: Container) =>
+      eventually(
+        `${container.name} is in the network`,
+        () => status(client, container),
+        ({ network }) => network?.state === 'ready',
+      ),
+    addressOf: async (client: Client, container: Container): Promise<string> =>
+      (await status(client, container)).network?.ipv6 ?? '',
+    /** What a container hears at an address, or a name. */
+    hears: (client: Client, from: Container, address: string): Promise<string> =>
+      prints(client, from, `nc -w 3 ${address} ${port} </dev/null`),
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * The tenant network on two hosts (ADR 51): containers of a tenant reach each other through the
+ * mesh, by names that lead to a container wherever it runs.
+ */
+import { rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t from 'tap';
+import { freePort } from '../../../dev/process/process.ts';
+import { canStartEngine } from '../../support/servers.ts';
+import { inCi, skipWithoutTools } from '../../support/tools.ts';
+import { eventually } from '../support/eventually.ts';
+import { hostKey } from '../support/hosts.ts';
+import { imageRunning } from '../support/images.ts';
+import { startRig } from '../support/rig.ts';
+import { answering, compute, small, tenantNetwork } from './tenant.ts';
+
+t.setTimeout(300_000);
+const tools = ['nft', 'ip', 'wg', 'wireguard-go'] as const;
+const skip =
+  canStartEngine || inCi ? await skipWithoutTools(...tools) : 'entering network namespaces needs Linux and root';
+
+t.test('containers of two hosts', { skip }, async (t) => {
+  const [portOne, portTwo] = [await freePort(), await freePort()];
+  const rig = await startRig(t, { hasNetwork: true, agent: { MESH_ADDRESS: `127.0.0.1:${portOne}` } });
+  const second = await rig.addNetwork();
+  await rig.addHost('h2', { NET_SOCKET: second.socket, MESH_ADDRESS: `127.0.0.1:${portTwo}` });
+  const image = await imageRunning(rig, answering);
+  const [acme, other] = [await rig.client('acme'), await rig.client('other')];
+  const operator = await rig.client('ops', 'operator');
+  const { attached, addressOf, hears } = tenantNetwork(rig);
+  const declared = (name: string, host: string | undefined) => ({
+    name,
+    ...image,
+    ...small,
+    env: { NAME: name },
+    ...(host === undefined ? {} : { host_key: host }),
+  });
+  const [web, store] = await acme.createRunning([declared('web', hostKey), declared('store', 'h2')]);
+  const [spy] = await other.createRunning([declared('spy', 'h2')]);
+  if (web === undefined || store === undefined || spy === undefined) throw new Error('no containers');
+  for (const container of [web, store]) await attached(acme, container);
+  await attached(other, spy);
+  const heard = (name: string) =>
+    eventually(
+      `${name} answers`,
+      () => hears(acme, web, name),
+      (said) => said === `I am ${name}`,
+    );
+
+  await t.test('a tenant’s reach each other by name, and another’s is refused', async (t) => {
+    await heard('store');
+    t.equal(await hears(acme, store, 'web'), 'I am web');
+    t.match(await hears(acme, web, await addressOf(other, spy)), /refused/);
+    t.match(await hears(other, spy, await addressOf(acme, web)), /refused/);
+    t.match(await hears(other, spy, 'web'), /bad address/);
+  });
+
+  await t.test('a host whose key is lost has another, and the others learn it', async (t) => {
+    await second.net.stop();
+    rmSync(join(dirname(second.net.server().logFile), 'mesh-keys.json'));
+    await second.net.restart();
+    await heard('store');
+    t.equal(await hears(acme, store, 'web'), 'I am web');
+  });
+
+  await t.test('a container that moves is reached by its name, at the same address', async (t) => {
+    const home = declared('nomad', undefined);
+    const cordon = (key: string, cordoned: boolean) =>
+      operator.call('PATCH', `/api/v2/operator/hosts/${key}`, { cordoned });
+    t.equal((await cordon(hostKey, true)).status, 200);
+    const [nomad] = await acme.createRunning([home]);
+    if (nomad === undefined) throw new Error('no container');
+    t.equal((await acme.get(nomad)).body.data.host_key, 'h2');
+    const address = await addressOf(acme, nomad);
+    await heard('nomad');
+    t.equal((await cordon(hostKey, false)).status, 200);
+    t.equal((await operator.call('PATCH', '/api/v2/operator/hosts/h2', { draining: true })).status, 200);
+    await eventually(
+      'it runs on the other host',
+      () => acme.get(nomad),
+      ({ body }) => body.data.host_key === hostKey && body.data.status === 'running',
+    );
+    await heard('nomad');
+    t.equal(await addressOf(acme, nomad), address);
+    t.equal((await acme.call('DELETE', `${compute}/${nomad.id}`)).status, 202);
+  });
+});
