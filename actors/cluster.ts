@@ -194,6 +194,8 @@ export async function joinWhenReady(nc: NatsConnection, options: JoinOptions, lo
 export interface JoinOptions {
   readonly partitions: number;
   readonly replicas: number;
+  /** Range in which containers get IPv4 addresses; absent: they get none. */
+  readonly tenantIpv4?: string | undefined;
   readonly newId: () => string;
   /** The cluster that must exist already. Absent: any cluster, or a new one. */
   readonly expectedId?: string | undefined;
@@ -208,7 +210,7 @@ export interface JoinOptions {
  * while it is being restored.
  */
 export async function joinCluster(nc: NatsConnection, options: JoinOptions): Promise<Cluster> {
-  const { partitions, replicas, expectedId } = options;
+  const { partitions, replicas, expectedId, tenantIpv4 } = options;
   const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: limits.jetstreamSetupMs });
   if (expectedId !== undefined) await expectCluster(nc, expectedId);
   const there = { jsm, names: await streamNames(nc) };
@@ -218,8 +220,7 @@ export async function joinCluster(nc: NatsConnection, options: JoinOptions): Pro
     const record: Cluster = { id: options.newId(), partitions, format: 1, incarnation: 0, journals: true };
     await compareAndSet(nc, clusterSubject, JSON.stringify(record), 0, { timeoutMs: limits.clusterReadMs });
   }
-  const cluster = stored ?? (await readCluster(nc));
-  if (cluster === undefined) throw new ClusterError('the cluster record could not be written');
+  const cluster = await withRange(nc, tenantIpv4);
   if (cluster.partitions !== partitions) {
     throw new ClusterError(
       `this cluster has ${cluster.partitions} partitions, and keeps them; PARTITIONS says ${partitions}`,
@@ -229,6 +230,22 @@ export async function joinCluster(nc: NatsConnection, options: JoinOptions): Pro
   const names = new Set([...there.names, ...(cluster.history?.streams ?? [])]);
   await ensureStreams({ jsm, names }, partitions, replicas);
   return cluster;
+}
+
+/** The cluster, which keeps the range that it was given first. */
+async function withRange(nc: NatsConnection, tenantIpv4: string | undefined): Promise<Cluster> {
+  const { entry: cluster, revision } = await readClusterEntry(nc);
+  if (cluster === undefined || isRestoring(cluster)) throw new ClusterError('the cluster record could not be written');
+  const has = cluster.tenantIpv4;
+  if (has === tenantIpv4) return cluster;
+  if (has !== undefined) {
+    throw new ClusterError(
+      `this cluster gives its containers addresses of ${has}, and keeps them; TENANT_IPV4 says ${tenantIpv4 ?? 'off'}`,
+    );
+  }
+  const given = { ...cluster, ...(tenantIpv4 === undefined ? {} : { tenantIpv4 }) };
+  await compareAndSet(nc, clusterSubject, JSON.stringify(given), revision, { timeoutMs: limits.clusterReadMs });
+  return withRange(nc, tenantIpv4);
 }
 
 async function expectCluster(nc: NatsConnection, expectedId: string): Promise<void> {

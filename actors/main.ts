@@ -62,6 +62,7 @@ await runProgram(log, async (life) => {
     {
       partitions: config.PARTITIONS,
       replicas: config.REPLICAS,
+      tenantIpv4: config.TENANT_IPV4 ?? undefined,
       newId: randomUUID,
       expectedId: config.CLUSTER_ID,
       answers,

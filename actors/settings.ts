@@ -1,9 +1,10 @@
 /** The settings of an actors process. docs/configuration.md is generated from this table. */
-import { checkedText, choice, duration, integer, natsServers, optionalText, text } from '../lib/config.ts';
+import { checkedText, choice, duration, integer, natsServers, offOr, optionalText, text } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
 import { isHostsAccount } from '../lib/nats/host-credentials.ts';
 import { traceSettings } from '../lib/trace/settings.ts';
 import { defaultHostCeiling, limits } from '../schemas/limits.ts';
+import { ipv4RangeIn } from '../schemas/tenant-network.ts';
 
 export const settings = {
   NATS_URLS: natsServers('NATS servers.', ['nats://127.0.0.1:4222']),
@@ -25,6 +26,11 @@ export const settings = {
     max: 5,
     fallback: 1,
   }),
+  TENANT_IPV4: offOr(
+    'Range in which containers get IPv4 addresses in the networks of their tenants. Once given, the cluster keeps it, and every actors process has it. No host may use addresses of it otherwise.',
+    'a network of /8 to /16, such as 10.193.0.0/16',
+    (value) => ipv4RangeIn(value) !== undefined,
+  ),
   HOSTS_ACCOUNT: checkedText(
     'Public key of the NATS account HOSTS.',
     'the public key that nats-keys prints as HOSTS_ACCOUNT',

@@ -41,6 +41,7 @@ import type { Metrics } from './metrics.ts';
 import { createFirewall, type Firewall } from './network/firewall.ts';
 import { watchPortProxies } from './network/port-proxy.ts';
 import { createNetworkKeeper } from './network/network.ts';
+import { hostNetworks } from './network/range-overlap.ts';
 import { TenantNetwork } from './network/tenant-network.ts';
 import { createExecutor } from './reconcile/execute/execute.ts';
 import { createPresentContainers, type PresentContainers } from './reconcile/observe/present.ts';
@@ -242,14 +243,14 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           meshAt: settings.MESH === 'on' ? settings.MESH_ADDRESS : undefined,
           resolvConf: join(settings.STATE_DIR, 'network', 'resolv.conf'),
           engine,
+          networks: hostNetworks,
           faults,
           onChange: (id) => reconciler.enqueue(id),
           log,
         });
   if (tenantNetwork !== undefined) {
     const { members } = state;
-    const name = (own = containersOf(workload.desired())): void =>
-      tenantNetwork.name(members.all(), members.ends(), own);
+    const name = (own = containersOf(workload.desired())): void => tenantNetwork.name(members, own);
     name();
     members.events.on('changed', () => name());
     workload.events.on('desired', () => {

@@ -15,6 +15,7 @@ export const faultKinds = [
   'container_firewall',
   'tenant_network',
   'mesh',
+  'tenant_range_overlaps',
   'control_plane_behind',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];

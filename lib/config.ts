@@ -48,6 +48,14 @@ export const text = (doc: string, options: Fallback<string> = {}): Setting<strin
 export const checkedText = (doc: string, form: string, isValid: (text: string) => boolean): Setting<string> =>
   setting(form, doc, (value) => (isValid(value) ? value : undefined), {});
 
+/** Null: `off`, which is the default. */
+export const offOr = (doc: string, form: string, isValid: (text: string) => boolean): Setting<string | null> => ({
+  parse: (value) => (value === 'off' ? null : isValid(value) ? value : undefined),
+  form: `off, or ${form}`,
+  doc,
+  fallback: { value: null, text: 'off' },
+});
+
 export const optionalText = (doc: string): Setting<string | undefined> =>
   setting<string | undefined>('text', doc, (value) => value, { fallback: undefined });
 

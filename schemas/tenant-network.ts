@@ -46,6 +46,34 @@ export function resolverAddresses(ranges: readonly (string | null)[], which: 0 |
   });
 }
 
+/** Prefixes that the cluster's IPv4 range may have. */
+const ipv4Prefixes = { min: 8, max: 16 } as const;
+/** The first addresses of the range are nobody's: two are the resolvers'. */
+const ipv4Reserved = 64;
+
+/** Addresses, as numbers of 32 bits. */
+export interface Ipv4Slice {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Undefined: the text is no range that a cluster may give its containers addresses of. */
+export function ipv4RangeIn(text: string): Cidr | undefined {
+  const range = parseCidr(text);
+  const { min, max } = ipv4Prefixes;
+  return range?.family === 4 && range.prefix >= min && range.prefix <= max ? range : undefined;
+}
+
+/** The part of the range that one partition gives its tenants' containers addresses of. */
+export function ipv4SliceOf(range: Cidr, partition: number, partitions: number): Ipv4Slice {
+  const count = Math.floor(2 ** (32 - range.prefix) / partitions);
+  const first = Number(range.base) + partition * count;
+  const before = partition === 0 ? ipv4Reserved : 0;
+  // In IPv4 the last address of a network is its broadcast.
+  const after = partition === partitions - 1 ? 1 : 0;
+  return { first: first + before, count: count - before - after };
+}
+
 /** The domain of a tenant's names: `web.internal`. */
 export const internalDomain = 'internal';
 

@@ -254,14 +254,17 @@ export interface DomainOptions {
   readonly incarnation: number;
   readonly fleet: FleetView;
   readonly ledger: PlacementLedger;
+  /** Absent: containers get no IPv4 addresses. */
+  readonly ipv4SliceOf?: TurnContext['ipv4SliceOf'];
 }
 
-export function createDomain({ cluster, incarnation, fleet, ledger }: DomainOptions): Domain<Longshore> {
+export function createDomain({ cluster, incarnation, fleet, ledger, ipv4SliceOf }: DomainOptions): Domain<Longshore> {
   return {
     context: (times, origin) => ({
       ...times,
       cluster,
       fleet,
+      ipv4SliceOf,
       requestId: origin?.rid ?? null,
       trace: origin?.trace,
     }),

@@ -8,7 +8,7 @@ import { digestOfMembers, type Member } from '../../schemas/wire/members.ts';
 import { basisOf } from '../../schemas/wire/set-digest.ts';
 
 /** Undefined: it is to go. */
-export function memberOf({ tenant, id, spec, desired, placement }: ContainerRecord): Member | undefined {
+export function memberOf({ tenant, id, spec, desired, placement, ipv4 }: ContainerRecord): Member | undefined {
   if (desired === 'removed') return undefined;
   const { name, project, aliases = [] } = spec;
   return {
@@ -17,6 +17,7 @@ export function memberOf({ tenant, id, spec, desired, placement }: ContainerReco
     name,
     ...(project === undefined || project === null ? {} : { project }),
     ...(aliases.length === 0 ? {} : { aliases: [...aliases] }),
+    ...(ipv4 === undefined ? {} : { ipv4 }),
     host: placement.phase === 'placed' ? placement.host : null,
   };
 }

@@ -23,6 +23,8 @@ import { byRemoval, removedFromMs, type EndedJob } from './container/endings.ts'
 import { movesFrom, otherHostsOf, preparationOf } from './container/moving.ts';
 import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
+import type { Ipv4Slice } from '../../schemas/tenant-network.ts';
+import { Ipv4Allocations } from './ipv4-allocations.ts';
 import { isOtherMember, summaryOf, type MemberSummary } from './members.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
@@ -81,6 +83,8 @@ export interface PartitionView {
   /** The members that changed or went after this revision; undefined: not known any more. */
   membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined;
   memberSummaryOf(tenant: TenantId): MemberSummary;
+  /** An address that a new container may have; undefined: there is none. */
+  nextIpv4(slice: Ipv4Slice, nowMs: number): string | undefined;
   /** The newest change of a container of this memory; it counts only under `epoch`. */
   readonly itemRevision: number;
   /**
@@ -203,6 +207,7 @@ export class PartitionState implements PartitionView {
   readonly #membersRevisions = new Map<TenantId, number>();
   readonly #memberSummaries = new Map<TenantId, MemberSummary & { readonly revision: number }>();
   readonly #incarnation: number;
+  readonly #ipv4 = new Ipv4Allocations();
   readonly vpn: VpnState;
 
   /** @param revision of every host at first: the number of the last commit that was loaded */
@@ -281,6 +286,9 @@ export class PartitionState implements PartitionView {
   }
   membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined {
     return this.#members.since(tenant, revision);
+  }
+  nextIpv4(slice: Ipv4Slice, nowMs: number): string | undefined {
+    return this.#ipv4.next(slice, nowMs);
   }
   memberSummaryOf(tenant: TenantId): MemberSummary {
     const revision = this.membersRevisionOf(tenant);
@@ -406,6 +414,7 @@ export class PartitionState implements PartitionView {
         const before = tenant.containers.get(record.id);
         this.#noteUses(tenant, before, record);
         this.#noteMember(tenant, before, record);
+        this.#ipv4.allocate(record.id, record.ipv4);
         this.#forget(tenant, record.id);
         tenant.containers.set(record.id, record);
         tenant.names.set(record.spec.name, record.id);
@@ -422,6 +431,7 @@ export class PartitionState implements PartitionView {
         this.#remove(tenant, record.id);
         tenant.tombstones.set(record.id, record);
         this.#tombstones.set(record.id, record);
+        this.#ipv4.rest(record.id, record.ipv4, record.goneAtMs);
         tenant.claimKey(record);
         return;
       }
@@ -641,11 +651,13 @@ export class PartitionState implements PartitionView {
     this.#forget(tenant, id);
     this.#preparations.delete(id);
     this.#upSinceMs.delete(id);
+    this.#ipv4.forget(id, tenant.containers.get(id)?.ipv4);
     tenant.containers.delete(id);
     const tombstone = tenant.tombstones.get(id);
     if (tombstone !== undefined) {
       tenant.tombstones.delete(id);
       this.#tombstones.delete(id);
+      this.#ipv4.forget(id, tombstone.ipv4);
       tenant.releaseKey(tombstone);
     }
     tenant.damaged.delete(id);

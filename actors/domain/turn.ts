@@ -19,6 +19,7 @@ import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.t
 import type { HostRoom } from '../../schemas/wire/host.ts';
 import type { Reply, SuccessReply } from '../runtime/domain.ts';
 import type { StateRecord } from './records.ts';
+import type { Ipv4Slice } from '../../schemas/tenant-network.ts';
 
 export { isEmpty, isSuccess, type Reply, type SuccessReply } from '../runtime/domain.ts';
 
@@ -89,6 +90,8 @@ export interface TurnContext {
    * measured by it, and never by `nowMs`, which stands still while the wall clock is set back.
    */
   readonly servedMs: number;
+  /** Where containers of a tenant get IPv4 addresses; undefined: they get none. */
+  readonly ipv4SliceOf?: ((tenant: TenantId) => Ipv4Slice) | undefined;
   readonly fleet: FleetView;
   /** Null: no request causes the turn. */
   readonly requestId: string | null;

@@ -1992,7 +1992,7 @@ export interface components {
         names: string[];
         /** @enum {string} */
         state: 'ready' | 'unavailable';
-        reason: 'not_attached' | null;
+        reason: ('not_attached' | 'no_ipv4') | null;
         message: string | null;
       };
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
@@ -2066,7 +2066,7 @@ export interface components {
         names: string[];
         /** @enum {string} */
         state: 'ready' | 'unavailable';
-        reason: 'not_attached' | null;
+        reason: ('not_attached' | 'no_ipv4') | null;
         message: string | null;
       };
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */

@@ -18,6 +18,7 @@ import { keptPorts, type Ports } from './ports.ts';
 import { startRestartable, type Restartable } from '../process/process.ts';
 import { Parts } from './parts.ts';
 import { startProgram, type Program, type ProgramName } from './programs.ts';
+import { tenantRange } from './tenant-range.ts';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { namespacesOf, startTenantNetwork, type TenantNetwork } from '../servers/tenant-network.ts';
 import { startRedis, type Redis } from '../servers/redis.ts';
@@ -213,6 +214,7 @@ const startActors = (ground: Ground, nats: Nats): Promise<Restartable> =>
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
       NATS_SYSTEM_CREDS_FILE: nats.sysCredsFile,
       OPERATOR_SIGNING_SEED_FILE: nats.operatorSigningSeedFile,
+      TENANT_IPV4: tenantRange(ground.stateFolder),
       METRICS_PORT: String(ground.ports.actorsMetrics),
     },
     readyUrl: readyUrlOf(ground.ports.actorsMetrics),

@@ -37,6 +37,7 @@ const decodeFile = decoder(
       }),
     ),
     ends: Type.Array(HostEnd),
+    ipv4: Type.Optional(Type.String()),
   }),
 );
 
@@ -59,6 +60,8 @@ export class TenantMembers {
   /** Of every host that has members, as far as it is known; the ones known longest come first. */
   readonly #ends: Map<HostKey, HostEnd>;
 
+  #range: string | undefined;
+
   private constructor(held: Map<TenantId, Held>, ends: Map<HostKey, HostEnd>, file: LazyFile, log: Log) {
     this.#held = held;
     this.#ends = ends;
@@ -70,7 +73,7 @@ export class TenantMembers {
     const path = join(stateDir, 'members.json');
     const known = await readDecoded(path, decodeFile, log);
     const held = new Map<TenantId, Held>();
-    const kept = known?.cluster === cluster ? known : { tenants: [], ends: [] };
+    const kept = known?.cluster === cluster ? known : { tenants: [], ends: [], ipv4: undefined };
     const ends = new Map(kept.ends.map((end) => [end.host, end]));
     for (const { members, ...version } of kept.tenants) {
       const [first] = members;
@@ -78,9 +81,11 @@ export class TenantMembers {
     }
     const content = (): string => {
       const tenants = Array.from(held.values(), (each) => ({ ...each, members: [...each.members.values()] }));
-      return JSON.stringify({ v: 1, cluster, tenants, ends: [...ends.values()] });
+      return JSON.stringify({ v: 1, cluster, tenants, ends: [...ends.values()], ipv4: made.range() });
     };
-    return new TenantMembers(held, ends, createLazyFile(path, content, flushMs, disk), log);
+    const made = new TenantMembers(held, ends, createLazyFile(path, content, flushMs, disk), log);
+    made.#range = kept.ipv4;
+    return made;
   }
 
   /** What the ask for these partitions names; undefined: all partitions. */
@@ -118,6 +123,12 @@ export class TenantMembers {
     this.#changed();
   }
 
+  hearRange(ipv4: string): void {
+    if (this.#range === ipv4) return;
+    this.#range = ipv4;
+    this.#changed();
+  }
+
   /** Forgets the other tenants, which have no containers here. */
   keep(tenants: ReadonlySet<TenantId>): void {
     const others = [...this.#held.keys()].filter((tenant) => !tenants.has(tenant));
@@ -127,6 +138,11 @@ export class TenantMembers {
 
   *all(): Generator<Member, void, void> {
     for (const { members } of this.#held.values()) yield* members.values();
+  }
+
+  /** Range in which containers have IPv4 addresses; undefined: they have none. */
+  range(): string | undefined {
+    return this.#range;
   }
 
   /** Ends of the mesh, those that were known first at the front. */

@@ -52,7 +52,7 @@ export interface SyncParts {
     'desired' | 'accept' | 'settled' | 'approveOrphans' | 'strangers' | 'unjudged' | 'hearVerdicts'
   >;
   /** Undefined: this host has no tenant network. */
-  readonly members: Pick<TenantMembers, 'asked' | 'hear'> | undefined;
+  readonly members: Pick<TenantMembers, 'asked' | 'hear' | 'hearRange'> | undefined;
   /** Volumes that containers have left here. */
   readonly volumes: Pick<Volumes, 'strangers' | 'hear'>;
   readonly lease: Pick<Lease, 'fenced' | 'settled'>;
@@ -131,6 +131,7 @@ export function sync(
       partitions = answer.partitions;
       parts.onIncarnation(answer.incarnation ?? 0);
       if (answer.orphan_word !== null) workload.approveOrphans(answer.orphan_word);
+      if (answer.tenant_ipv4 !== undefined) parts.members?.hearRange(answer.tenant_ipv4);
       if (answer.signer !== undefined) parts.onSigner(answer.signer);
       const whole = assembly.add(answer);
       if (whole === undefined) return;

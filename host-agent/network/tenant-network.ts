@@ -12,6 +12,7 @@ import { createNotify } from '../../lib/notify.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { NetworkSeen } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
+import { parseCidr } from '../../schemas/cidr.ts';
 import { limits } from '../../schemas/limits.ts';
 import { internalDomain, ipv6Of, ipv6RangeOf, resolverAddresses } from '../../schemas/tenant-network.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
@@ -22,10 +23,20 @@ import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isUnreachable } from '../docker/errors.ts';
 import { createTransport, type Transport } from '../docker/transport.ts';
 import type { Faults } from '../faults.ts';
+import { overlapOf, type HostNetworks } from './range-overlap.ts';
 import { NetworkState, type Attachment, type DesiredNetwork, type NamedMember } from '../../schemas/wire/net.ts';
 
 const decodeAnswer = decoder(NetworkState);
 const decodeRefusal = decoder(Type.Object({ message: Type.String() }));
+
+/** What the owners have said (desired/members.ts). */
+export interface KnownNetwork {
+  all(): Iterable<Member>;
+  /** Ends of the mesh, those that were known first at the front. */
+  ends(): Iterable<HostEnd>;
+  /** Range in which containers have IPv4 addresses; undefined: they have none. */
+  range(): string | undefined;
+}
 
 /** A container that is to be attached. */
 export interface Attaching {
@@ -46,6 +57,8 @@ export interface TenantNetworkParts {
   /** The file that containers have as /etc/resolv.conf. */
   readonly resolvConf: string;
   readonly engine: Pick<Engine, 'inspect'>;
+  /** What this host uses itself. */
+  readonly networks: () => HostNetworks;
   readonly faults: Pick<Faults, 'restate' | 'clear'>;
   /** What is said of this container is no longer what was said. */
   readonly onChange: (id: ContainerId) => void;
@@ -60,6 +73,8 @@ export class TenantNetwork {
   /** Ends of other hosts. */
   #ends: readonly HostEnd[] = [];
   #meshKey: string | undefined;
+  /** In which containers have IPv4 addresses; null: they have none. */
+  #range: string | null = null;
   /** Attached, and the reason if one could not be. */
   readonly #said = new Map<ContainerId, string | null>();
   /** Before the first look, this agent does not know what its last run has attached. */
@@ -119,19 +134,21 @@ export class TenantNetwork {
    * Names lead to all members of the tenants that have containers here. An owner of the last
    * release gives none: then to the containers of this host.
    */
-  name(
-    members: Iterable<Member>,
-    ends: Iterable<HostEnd>,
-    own: Iterable<Pick<DesiredContainer, 'id' | 'tenant' | 'name' | 'desired'>>,
-  ): void {
+  name(known: KnownNetwork, own: Iterable<Pick<DesiredContainer, 'id' | 'tenant' | 'name' | 'desired'>>): void {
     const { cluster, host: here } = this.#parts;
-    const all = new Map(Array.from(members, (member) => [member.id, member]));
+    const all = new Map<ContainerId, Member>(Array.from(known.all(), (member) => [member.id, member]));
     for (const { id, tenant, name, desired } of own)
       if (desired !== 'removed' && !all.has(id)) all.set(id, { id, tenant, name, host: here });
-    const named = Array.from(all.values(), (member) => ({ ...member, ipv4: null, ipv6: ipv6Of(cluster, member.id) }));
-    const others = [...ends].filter(({ host }) => host !== here);
+    const named = Array.from(all.values(), (member) => ({
+      ...member,
+      ipv4: member.ipv4 ?? null,
+      ipv6: ipv6Of(cluster, member.id),
+    }));
+    const others = [...known.ends()].filter(({ host }) => host !== here);
     // Most changes of what is desired are no other name.
-    if (isDeepStrictEqual([named, others], [this.#members, this.#ends])) return;
+    const range = known.range() ?? null;
+    if (isDeepStrictEqual([named, others, range], [this.#members, this.#ends, this.#range])) return;
+    this.#range = range;
     this.#members = named;
     this.#ends = others;
     void this.#send();
@@ -206,13 +223,19 @@ export class TenantNetwork {
 
   async #put(): Promise<NetworkState> {
     const { meshAt } = this.#parts;
+    const ipv4 = this.#usableRange();
+    const members = ipv4 === null ? this.#members.map((member) => ({ ...member, ipv4 })) : [...this.#members];
+    const addresses = new Map(members.map((member) => [member.id, member.ipv4]));
     const desired: DesiredNetwork = {
       v: 1,
       owner: this.#parts.owner,
-      ranges: { ipv4: null, ipv6: ipv6RangeOf(this.#parts.cluster) },
+      ranges: { ipv4, ipv6: ipv6RangeOf(this.#parts.cluster) },
       mtu: this.#parts.mtu,
-      attached: [...this.#attached.values()],
-      members: [...this.#members],
+      attached: Array.from(this.#attached.values(), (attachment) => ({
+        ...attachment,
+        ipv4: addresses.get(attachment.id) ?? null,
+      })),
+      members,
       mesh: meshAt === undefined ? null : { port: meshAt.port, ends: [...this.#ends] },
     };
     const { status, body } = await this.#transport.call({
@@ -224,6 +247,19 @@ export class TenantNetwork {
     });
     if (status === 200) return decodeAnswer(body);
     throw new EngineError('tenant network', { kind: 'refused', status }, decodeRefusal(body).message);
+  }
+
+  /** Without it, containers of this host have no IPv4 in the tenant network. */
+  #usableRange(): string | null {
+    const range = this.#range === null ? undefined : parseCidr(this.#range);
+    const found = range && overlapOf(range, this.#parts.networks());
+    if (found === undefined) {
+      this.#parts.faults.clear('tenant_range_overlaps');
+      return this.#range;
+    }
+    const message = `TENANT_IPV4 is ${this.#range}, and ${found}: containers here get no IPv4 in the tenant network`;
+    this.#parts.faults.restate('tenant_range_overlaps', message);
+    return null;
   }
 
   #hear({ attached, mesh }: NetworkState): void {

@@ -255,11 +255,11 @@ export const MoveView = Type.Object(
 export type MoveView = Static<typeof MoveView>;
 
 /** Why a container is not in the network of its tenant. */
-export const networkReasons = ['not_attached'] as const;
+export const networkReasons = ['not_attached', 'no_ipv4'] as const;
 
 export const NetworkView = Type.Object(
   {
-    ipv4: nullable(Type.String()),
+    ipv4: nullable(Type.String({ description: 'Null where the cluster gives none.' })),
     ipv6: Type.String({ description: 'Address for its life, also on another host.' }),
     names: Type.Array(Type.String(), { description: 'Names that lead to it; none where DNS does not allow its name.' }),
     state: Type.Enum(['ready', 'unavailable']),
@@ -499,6 +499,8 @@ export interface ContainerRecord {
   readonly configFiles: readonly ConfigFile[];
   /** Bytes that the container may write to its host's disk. Absent: no limit applies. */
   readonly diskBytes?: number;
+  /** Its address in the tenant network, for its life. Absent: it has none of IPv4. */
+  readonly ipv4?: string;
   /** Absent until somebody sets it: `defaultPolicy` applies. */
   readonly policy?: Policy;
   /** Absent: none. The versions are those that it is made from (ADR 37). */
@@ -656,4 +658,6 @@ export interface TombstoneRecord {
   readonly metadata?: Partial<Metadata>;
   readonly goneAtMs: number;
   readonly idempotency: Idempotency | null;
+  /** The address that it had; it rests. */
+  readonly ipv4?: string;
 }

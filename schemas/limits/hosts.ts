@@ -35,6 +35,8 @@ export const hosts = {
   syncChanges: 4096,
   /** How long changes of a tenant's members are gathered before its hosts hear of them. */
   membersGatherMs: 50,
+  /** How long the IPv4 address of a container that is gone is given to no other. */
+  ipv4RestMs: 1 * hours,
   reportTimeoutMs: 2 * seconds,
   /** Time that the report of a state that should soon pass waits for the next one. */
   reportHoldMs: 200,

@@ -28,6 +28,8 @@ export const Cluster = Type.Object({
    * restored.
    */
   incarnation: Type.Optional(Type.Integer({ minimum: 0 })),
+  /** Range in which containers get IPv4 addresses, as CIDR. Absent: they get none. */
+  tenantIpv4: Type.Optional(Type.String()),
   /** Absent: release 0.1.0 or one before it made the cluster (`refusalOf`). */
   journals: Type.Optional(Type.Boolean()),
   /** By partition: added to its epoch to announce it. Absent: the cluster was never restored. */

@@ -246,6 +246,8 @@ export const SyncAnswer = Type.Object({
    * An agent whose credentials another key signed asks for others.
    */
   signer: Type.Optional(Type.String({ pattern: '^A[A-Z2-7]{55}$' })),
+  /** Range in which containers get IPv4 addresses, as CIDR. Absent: they get none. */
+  tenant_ipv4: Type.Optional(Type.String({ maxLength: 18 })),
   /** Agents of the last release refuse an answer without it, and ignore what it says. */
   draining: Type.Optional(Type.Unknown()),
 });

@@ -19,6 +19,8 @@ export const Member = Type.Object({
   /** Its aliases are for containers of this project. */
   project: Type.Optional(Label),
   aliases: Type.Optional(Type.Array(Label, { maxItems: limits.aliases })),
+  /** Absent: it has none. */
+  ipv4: Type.Optional(Type.String({ format: 'ipv4' })),
   /** Where it runs; null: nowhere yet. */
   host: nullable(HostKey),
 });
@@ -42,6 +44,6 @@ export const digestOfMembers = (basis: string, members: Iterable<Member>): strin
   digestOfTexts(basis, textsOf(members));
 
 function* textsOf(members: Iterable<Member>): Generator<string, void, void> {
-  for (const { id, name, project, aliases = [], host } of members)
-    yield JSON.stringify([id, name, project ?? null, aliases, host]);
+  for (const { id, name, project, aliases = [], host, ipv4 } of members)
+    yield JSON.stringify([id, name, project ?? null, aliases, host, ipv4 ?? null]);
 }

@@ -66,8 +66,10 @@ export function bodyAgain(state: PartitionView, tenant: TenantId, id: ContainerI
 /** A create, with the parts that its document has beside the fields of a container. */
 export type Creation = Omit<Of<'container.create'>, 'type'> & Partial<Pick<ContainerRecord, 'policy' | 'secrets'>>;
 
-function newRecord(ask: Creation, tenant: TenantView, context: TurnContext): ContainerRecord {
+function newRecord(state: PartitionView, ask: Creation, tenant: TenantView, context: TurnContext): ContainerRecord {
   const { spec, policy, secrets } = ask;
+  const slice = context.ipv4SliceOf?.(ask.tenant);
+  const ipv4 = slice && state.nextIpv4(slice, context.nowMs);
   const insertedAtMs = insertionMs(tenant.newest, ask.id, context.nowMs);
   return {
     kind: 'container',
@@ -77,6 +79,7 @@ function newRecord(ask: Creation, tenant: TenantView, context: TurnContext): Con
     secretRefs: [],
     configFiles: [],
     diskBytes: limits.containerDiskBytes,
+    ...(ipv4 === undefined ? {} : { ipv4 }),
     ...(policy === undefined ? {} : { policy }),
     ...(secrets === undefined ? {} : { secrets }),
     desired: ask.stopped === true ? 'stopped' : 'running',
@@ -150,7 +153,7 @@ export function create(state: PartitionView, ask: Creation, context: TurnContext
   }
   if (Object.keys(faults).length > 0) return invalid(faults);
 
-  const declared = newRecord(ask, tenant, context);
+  const declared = newRecord(state, ask, tenant, context);
   const where = whereTo(declared, pinned, tenant, context);
   switch (where.kind) {
     case 'excess':

@@ -124,20 +124,20 @@ export function containerStatusView(
   };
 }
 
-function networkView({ id, spec, observed }: ContainerRecord, { cluster }: TurnContext): NetworkView {
+function networkView({ id, spec, observed, ipv4 }: ContainerRecord, context: TurnContext): NetworkView {
   const label = labelOf(spec.name);
   const { state, message } = observed.network ?? {
     state: 'unavailable' as const,
     message: 'its host has not attached it to the network',
   };
-  const ipv6 = ipv6Of(cluster, id);
+  const lacksIpv4 = ipv4 === undefined && context.ipv4SliceOf !== undefined;
   return {
-    ipv4: null,
-    ipv6,
+    ipv4: ipv4 ?? null,
+    ipv6: ipv6Of(context.cluster, id),
     names: label === undefined ? [] : [label, `${label}.${internalDomain}`],
     state,
-    reason: state === 'ready' ? null : 'not_attached',
-    message,
+    reason: state !== 'ready' ? 'not_attached' : lacksIpv4 ? 'no_ipv4' : null,
+    message: message ?? (lacksIpv4 ? 'no IPv4 address was free when it was made' : null),
   };
 }
 

@@ -113,6 +113,7 @@ function lookFor(
     partition: number,
     incarnation,
     ...version,
+    ...(cluster.tenantIpv4 === undefined ? {} : { tenant_ipv4: cluster.tenantIpv4 }),
     draining: null,
   };
   const isHome = number === partitionOf(host, cluster.partitions);

@@ -24,7 +24,7 @@ t.test('containers of one host', { skip }, async (t) => {
   const [acme, other] = [await rig.client('acme'), await rig.client('other')];
   const declared = (name: string) => ({ name, ...image, ...small, env: { NAME: name }, host_key: hostKey });
 
-  const { status, prints, attached, addressOf, hears } = tenantNetwork(rig);
+  const { status, prints, attached, addressOf, ipv4Of, hears } = tenantNetwork(rig);
   const links = async (): Promise<number> => {
     const listed = await run('ip', ['-n', rig.network?.router ?? '', '-br', 'link'], { deadlineMs: 10_000 });
     return listed.stdout.split('\n').filter((line) => line.startsWith('lsc')).length;
@@ -44,6 +44,8 @@ t.test('containers of one host', { skip }, async (t) => {
   await t.test('a tenant’s reach each other, and another’s is refused', async (t) => {
     t.equal(await hears(acme, web, theirs), 'I am store');
     t.equal(await hears(acme, store, await addressOf(acme, web)), 'I am web');
+    t.equal(await hears(acme, web, await ipv4Of(acme, store)), 'I am store');
+    t.match(await hears(other, spy, await ipv4Of(acme, store)), /refused/);
     t.match(await hears(other, spy, theirs), /refused/);
     t.match(await hears(acme, web, await addressOf(other, spy)), /refused/);
   });
@@ -54,6 +56,13 @@ t.test('containers of one host', { skip }, async (t) => {
     t.match(await hears(acme, web, 'spy'), /bad address/);
     t.match(await hears(other, spy, 'store'), /bad address/);
     t.equal(await hears(other, spy, 'spy'), 'I am spy');
+  });
+
+  await t.test('a program that knows IPv4 alone is reached by name, and asks from its own address', async (t) => {
+    const said = await prints(acme, web, 'nslookup -type=a store');
+    t.match(said, await ipv4Of(acme, store));
+    const asks = await prints(acme, web, `ip -4 route get ${await ipv4Of(acme, store)}`);
+    t.match(asks, `src ${await ipv4Of(acme, web)}`);
   });
 
   await t.test('names of containers on other hosts, and aliases of a project', async (t) => {

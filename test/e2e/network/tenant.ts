@@ -33,6 +33,8 @@ export function tenantNetwork(rig: Pick<Rig, 'baseUrl'>) {
       ),
     addressOf: async (client: Client, container: Container): Promise<string> =>
       (await status(client, container)).network?.ipv6 ?? '',
+    ipv4Of: async (client: Client, container: Container): Promise<string> =>
+      (await status(client, container)).network?.ipv4 ?? '',
     /** What a container hears at an address, or a name. */
     hears: (client: Client, from: Container, address: string): Promise<string> =>
       prints(client, from, `nc -w 3 ${address} ${port} </dev/null`),

@@ -27,7 +27,7 @@ t.test('containers of two hosts', { skip }, async (t) => {
   const image = await imageRunning(rig, answering);
   const [acme, other] = [await rig.client('acme'), await rig.client('other')];
   const operator = await rig.client('ops', 'operator');
-  const { attached, addressOf, hears } = tenantNetwork(rig);
+  const { attached, addressOf, ipv4Of, hears } = tenantNetwork(rig);
   const declared = (name: string, host: string | undefined) => ({
     name,
     ...image,
@@ -50,6 +50,8 @@ t.test('containers of two hosts', { skip }, async (t) => {
   await t.test('a tenant’s reach each other by name, and another’s is refused', async (t) => {
     await heard('store');
     t.equal(await hears(acme, store, 'web'), 'I am web');
+    t.equal(await hears(acme, web, await ipv4Of(acme, store)), 'I am store');
+    t.match(await hears(acme, web, await ipv4Of(other, spy)), /refused/);
     t.match(await hears(acme, web, await addressOf(other, spy)), /refused/);
     t.match(await hears(other, spy, await addressOf(acme, web)), /refused/);
     t.match(await hears(other, spy, 'web'), /bad address/);
@@ -71,7 +73,7 @@ t.test('containers of two hosts', { skip }, async (t) => {
     const [nomad] = await acme.createRunning([home]);
     if (nomad === undefined) throw new Error('no container');
     t.equal((await acme.get(nomad)).body.data.host_key, 'h2');
-    const address = await addressOf(acme, nomad);
+    const addresses = [await addressOf(acme, nomad), await ipv4Of(acme, nomad)];
     await heard('nomad');
     t.equal((await cordon(hostKey, false)).status, 200);
     t.equal((await operator.call('PATCH', '/api/v2/operator/hosts/h2', { draining: true })).status, 200);
@@ -81,7 +83,8 @@ t.test('containers of two hosts', { skip }, async (t) => {
       ({ body }) => body.data.host_key === hostKey && body.data.status === 'running',
     );
     await heard('nomad');
-    t.equal(await addressOf(acme, nomad), address);
+    t.same([await addressOf(acme, nomad), await ipv4Of(acme, nomad)], addresses);
+    for (const address of addresses) t.equal(await hears(acme, web, address), 'I am nomad', address);
     t.equal((await acme.call('DELETE', `${compute}/${nomad.id}`)).status, 202);
   });
 });

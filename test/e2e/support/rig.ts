@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import type { ServingName } from '../../../dev/stack/programs.ts';
+import { tenantRange } from '../../../dev/stack/tenant-range.ts';
 import type { Nats } from '../../../dev/servers/nats.ts';
 import { startRedis, type Redis } from '../../../dev/servers/redis.ts';
 import { namespacesOf, startTenantNetwork, type TenantNetwork } from '../../../dev/servers/tenant-network.ts';
@@ -54,7 +55,11 @@ export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<R
   const redis = await startRedis({ folder: join(folder, 'redis') });
   t.teardown(() => redis.stop());
   const controlPlane = await startControlPlane(t, folder, {
-    actors: { HOST_UNKNOWN: '3s', ...options.actors },
+    actors: {
+      HOST_UNKNOWN: '3s',
+      ...(options.hasNetwork === true ? { TENANT_IPV4: tenantRange(folder) } : {}),
+      ...options.actors,
+    },
     gateway: { ...redis.settings, ...options.gateway },
   });
   const { nats, access, issuer, actors, gateway, baseUrl, metricsUrls } = controlPlane;

@@ -55,6 +55,19 @@ t.test('the first process makes the cluster, and the others join it', async (t) 
   await t.rejects(join('another'), { name: 'ClusterError', message: /is .*; CLUSTER_ID says another/ });
 });
 
+t.test('a cluster keeps the range of IPv4 addresses that it was given first', async (t) => {
+  const { nc, join } = await start(t);
+  const joinWith = (tenantIpv4?: string) => joinCluster(nc, { partitions, replicas: 1, newId: randomUUID, tenantIpv4 });
+  const { id } = await join();
+  const given = await Promise.all([joinWith('10.193.0.0/16'), joinWith('10.193.0.0/16')]);
+  for (const cluster of given) t.match(cluster, { id, tenantIpv4: '10.193.0.0/16' });
+  for (const other of ['10.194.0.0/16', undefined])
+    await t.rejects(joinWith(other), {
+      name: 'ClusterError',
+      message: /addresses of 10\.193\.0\.0\/16, and keeps them/,
+    });
+});
+
 t.test('who joins asks no leader of a stream but the cluster record’s: another may be away for seconds', async (t) => {
   const { nats, join } = await start(t);
   await join();

@@ -20,7 +20,7 @@ import {
 
 const workerPath = join(repositoryRoot, 'dist/test/support/runner/batch-worker.js');
 const startDeadlineMs = 120_000;
-const fileDeadlineMs = 300_000;
+const fileDeadlineMs = 900_000;
 /** Time for a worker to exit after its last file. */
 const endGraceMs = 20_000;
 
