@@ -95,16 +95,14 @@ const forgotten = conflict(
   'a request with this key was executed already, and such an answer is not kept: send it with another one',
 );
 
-const isKeyUsed = (handled: Handled): boolean =>
-  handled !== 'streamed' && handled.code === 'conflict' && /"reason":"key_used"/.test(String(handled.body));
-
 /** Runs the handler, unless the request was executed before. */
 export async function onlyOnce(route: AppRoute, call: Call, key: string, options: OnceOptions): Promise<Handled> {
   const once: Once = { key, request: hashOf(route.name, call.params, call.query, call.body) };
   const before = await earlier(route, call, once, options);
   if (before !== undefined) return route.forgets === true && isDone(before) ? forgotten : before;
   const handled = await route.handler(keeping(call, once, options.vault));
-  // The same request has come twice at one time, and the other was executed.
-  if (!isKeyUsed(handled) || route.forgets === true) return handled;
+  if (handled === 'streamed' || isDone(handled) || route.forgets === true) return handled;
+  // The same request may have come twice at one time. What the other made is then why this one was
+  // refused: its key was used, or the name was taken.
   return (await earlier(route, call, once, options)) ?? handled;
 }
