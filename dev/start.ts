@@ -2,6 +2,7 @@
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { declareDemo, demoLines, demoName, demoSettled, showDemo } from './demo/container.ts';
+import { askNeighbour, declareNeighbour, neighbourCommand } from './demo/neighbour.ts';
 import { isToBeUpdated, updateDemo } from './demo/update.ts';
 import { profilesFile, showCommands, writeDemoProfiles } from './demo/profiles.ts';
 import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo/peer.ts';
@@ -84,9 +85,9 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
     ]);
     writeDevFile(devFile, started, vpn);
     writeDemoProfiles(profiles, started);
-    await demo.show();
+    await demo.show(profiles);
     showDemoPeer(started, vpn);
-    showCommands(profiles, demoName);
+    showCommands(profiles, demoName, started.hasNetwork ? [neighbourCommand] : []);
     const links = signInLinks(state, env);
     if (links !== undefined) {
       say(`  sign in    ${makeSignInLink(links, started.api.baseUrl, Date.now())} (once, within an hour)`);
@@ -106,8 +107,8 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
 }
 
 interface Demo {
-  /** Prints it. */
-  show(): Promise<void> | void;
+  /** Prints it. @param profiles of the command line */
+  show(profiles: string): Promise<void> | void;
   /** Updates it, and prints how that went. */
   update(): Promise<void>;
 }
@@ -117,6 +118,7 @@ async function demoContainer(stack: Stack, signal: AbortSignal): Promise<Demo> {
   const { api } = stack;
   const { token } = stack.tokens.tenants.demo;
   const container = await step('demo container declared', () => declareDemo(stack));
+  if (stack.hasNetwork) await step('second one declared', () => declareNeighbour(stack));
   const status = await step(
     'demo container',
     () => demoSettled(api, token, container.id, signal),
@@ -124,7 +126,11 @@ async function demoContainer(stack: Stack, signal: AbortSignal): Promise<Demo> {
   );
   const lines = await step('first log lines', () => demoLines(api, token, container.id, signal));
   return {
-    show: () => showDemo(stack, container.id, status, lines),
+    show: async (profiles) => {
+      const isAsked = stack.hasNetwork && status.status === 'running';
+      const network = isAsked ? await askNeighbour(profiles, signal) : undefined;
+      await showDemo(stack, container.id, status, lines, network);
+    },
     update: async () => {
       if (status.status !== 'running' || !isToBeUpdated(container)) return;
       await updateDemo(stack, container.id, signal).catch((error: unknown) => {

@@ -14,14 +14,14 @@ const pageDeadlineMs = 2_000;
 const pollMs = 100;
 export const demoName = 'demo';
 
-/** Returns the demo container of an earlier start, or creates one. */
-export async function declareDemo({ api, image, tokens }: Stack): Promise<Container> {
+/** Returns the container of an earlier start, or creates one. */
+export async function declareDemo({ api, image, tokens }: Stack, name = demoName): Promise<Container> {
   const { token } = tokens.tenants.demo;
-  const known = await api.containerNamed(token, demoName);
+  const known = await api.containerNamed(token, name);
   return (
     known ??
     api.create(token, {
-      name: demoName,
+      name,
       ...image,
       ports: [8080],
       env: { GREETING: 'welcome aboard' },
@@ -82,6 +82,7 @@ export async function showDemo(
   id: string,
   status: ContainerStatusView,
   lines: string[],
+  network: string | undefined,
 ): Promise<void> {
   const { token } = tokens.tenants.demo;
   const quota = await api.quota(token);
@@ -94,8 +95,9 @@ export async function showDemo(
     `  container  ${demoName} (${id}) is ${status.status}${reachable.length === 0 ? '' : `, ${reachable.join(', ')}`}`,
   );
   for (const line of lines) say(`  log        ${line}`);
-  // A static BusyBox without a resolver ends with a segmentation fault.
-  say('             its image looks up no names: in it, wget takes addresses alone');
+  // BusyBox’s wget, linked statically, ends with a segmentation fault.
+  say('             its wget takes addresses alone; nc and nslookup take names');
+  if (network !== undefined) say(`  network    ${network}`);
   say(`  quota      ${used.join(', ')}`);
   say('');
   say(`  API        ${api.baseUrl}`);

@@ -13,10 +13,10 @@ export function writeDemoProfiles(path: string, { api, tokens }: Stack): void {
   writeProfiles(path, { current: 'demo', profiles });
 }
 
-export function showCommands(path: string, container: string): void {
+export function showCommands(path: string, container: string, more: readonly string[] = []): void {
   say('  Try, in another shell in this folder:');
   say(`  export LONGSHORE_CONFIG=${path}`);
-  for (const command of ['ps', `logs -n 5 ${container}`, `stop ${container}`, '--profile operator host ls']) {
+  for (const command of ['ps', `logs -n 5 ${container}`, ...more, `stop ${container}`, '--profile operator host ls']) {
     say(`  npx longshore ${command}`);
   }
   say('');

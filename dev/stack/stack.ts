@@ -58,6 +58,8 @@ export interface Stack {
   readonly nats: Nats;
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
   readonly metricsUrls: readonly string[];
+  /** Whether containers of a tenant reach each other. */
+  readonly hasNetwork: boolean;
   stop(): Promise<void>;
 }
 
@@ -115,10 +117,19 @@ async function startParts(options: StackOptions, parts: Parts): Promise<Omit<Sta
     .then(() =>
       parts.take('host in the fleet', () => api.hostIsUp(tokens.operator.token, localHost.key, options.signal)),
     );
-  const [{ engine }, { address }, messages] = await parts.all([host, registry, nats, actors, gateway, agent]);
+  const [{ engine }, { address }, messages, tenantNetwork] = await parts.all([
+    host,
+    registry,
+    nats,
+    network,
+    actors,
+    gateway,
+    agent,
+  ]);
 
   const image = { registry: address, ...demoImage };
-  return { api, tokens, engine, nats: messages, image, metricsUrls: metricsUrls(ports) };
+  const hasNetwork = tenantNetwork !== undefined;
+  return { api, tokens, engine, nats: messages, image, metricsUrls: metricsUrls(ports), hasNetwork };
 }
 
 /** Needs of the start of every part. */

@@ -25,6 +25,7 @@ import { askNats, judgeNats } from './nats.ts';
 import { judgeLogFiles, judgeNetwork, judgePublishAddress, seeLogFiles, seeRules } from './network.ts';
 import { judgePorts, localRange, portsIn } from './ports.ts';
 import { judgeSecretFolder, seeSecretFolder } from './secret-files.ts';
+import { judgeTenantNetwork, seeSocket } from './tenant-network.ts';
 
 export interface DoctorParts {
   readonly env: NodeJS.ProcessEnv;
@@ -60,6 +61,7 @@ async function examineAll(parts: DoctorParts): Promise<readonly Finding[]> {
     examine('secret files', () => ofSecretFiles(given)),
     ofControlPlane(parts, given, credentials),
     examine('network', () => ofNetwork(parts, given, engine, credentials)),
+    examine('tenant network', () => ofTenantNetwork(given)),
   ]);
   return [ok('settings', 'can be read'), ...checks.flat()];
 }
@@ -132,6 +134,11 @@ async function ofControlPlane(
     ),
   ]);
   return [...ofGateway, ...own, ...ofNats];
+}
+
+async function ofTenantNetwork(given: AgentSettings): Promise<Finding[]> {
+  const { NET_SOCKET: socket } = given;
+  return judgeTenantNetwork({ ...given, error: socket === undefined ? undefined : await seeSocket(socket) });
 }
 
 const readOrNone = (path: string): Promise<string | undefined> => readFile(path, 'utf8').catch(() => undefined);

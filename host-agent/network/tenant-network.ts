@@ -81,6 +81,7 @@ export class TenantNetwork {
   #isKnown = false;
   readonly #known = createNotify();
   #hasAnswered = false;
+  readonly #answered = createNotify();
   #sending: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
 
@@ -155,10 +156,12 @@ export class TenantNetwork {
   }
 
   /**
-   * Mounts of a container that is to ask the resolvers of its host. None before `longshore-net` has
-   * answered once: where it cannot work, a container would have no name server at all.
+   * Mounts of a container that is to ask the resolvers of its host. None where `longshore-net` does
+   * not answer soon and has not before: where it cannot work, a container would have no name server
+   * at all.
    */
-  mounts(): BindMount[] {
+  async mounts(): Promise<BindMount[]> {
+    if (!this.#hasAnswered) await this.#answered.wait(limits.netPatienceMs);
     if (!this.#hasAnswered) return [];
     return [{ Type: 'bind', Source: this.#parts.resolvConf, Target: '/etc/resolv.conf', ReadOnly: true }];
   }
@@ -265,6 +268,7 @@ export class TenantNetwork {
   #hear({ attached, mesh }: NetworkState): void {
     const { faults } = this.#parts;
     this.#hasAnswered = true;
+    this.#answered.notify();
     faults.clear('tenant_network');
     this.#meshKey = mesh?.key;
     if (mesh === null || mesh.message === null) faults.clear('mesh');

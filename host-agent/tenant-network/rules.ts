@@ -7,6 +7,8 @@
 import type { Attachment } from '../../schemas/wire/net.ts';
 
 export const tableName = 'longshore';
+/** Packets of one container to the resolvers; a flood of one leaves room for the others. */
+const queriesPerSecond = 1000;
 
 /** One element of a set or a map, by the set's name. */
 export type Element = readonly [set: string, element: string];
@@ -77,6 +79,10 @@ function declarations(elements: readonly Element[]): string[] {
   );
 }
 
+/** Who asks the resolvers, as the kernel counts it. */
+const askers = (type: string, at: number): string =>
+  `  set asking${at === 0 ? 4 : 6} {\n    type ${type}\n    size 65535\n    flags dynamic,timeout\n    timeout 10s\n  }`;
+
 /**
  * Input for `nft -f -`: the whole table, in place of the one before.
  * @param mesh interface of the mesh, which nothing passes twice
@@ -96,6 +102,8 @@ export function wholeTable(elements: readonly Element[], mesh: string): string {
     `table inet ${tableName} {`,
     '  counter spoofed {\n  }',
     '  counter refused {\n  }',
+    '  counter flooded {\n  }',
+    ...(['ipv4_addr', 'ipv6_addr'] as const).map(askers),
     ...declarations(elements),
     chain('sources', [
       'type filter hook prerouting priority -310; policy drop;',
@@ -121,9 +129,12 @@ export function wholeTable(elements: readonly Element[], mesh: string): string {
     chain('to_router', [
       'type filter hook input priority 0; policy drop;',
       'iif "lo" accept',
-      ...[4, 6].flatMap((family) => {
-        const asks = `${family === 4 ? 'ip' : 'ip6'} daddr @resolver${family}`;
+      ...([4, 6] as const).flatMap((family) => {
+        const ip = family === 4 ? 'ip' : 'ip6';
+        const asks = `${ip} daddr @resolver${family}`;
+        const flood = `${ip} saddr limit rate over ${queriesPerSecond}/second burst ${queriesPerSecond} packets`;
         return [
+          `${asks} add @asking${family} { ${flood} } counter name flooded drop`,
           `${asks} udp dport 53 accept`,
           `${asks} tcp dport 53 accept`,
           `${asks} icmp${family === 4 ? '' : 'v6'} type echo-request accept`,

@@ -165,7 +165,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
       container,
       image.volumes.filter((path) => !isTaken.has(path)),
     );
-    const names = (tenantNetwork?.mounts() ?? []).filter(({ Target }) => !isTaken.has(Target));
+    const names = ((await tenantNetwork?.mounts()) ?? []).filter(({ Target }) => !isTaken.has(Target));
     const sandbox = (await sandboxes?.claim(container)) ?? null;
     // While the engine makes the container; the start waits for it.
     if (sandbox !== null && container.desired === 'running')

@@ -139,6 +139,19 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
     await rig.desire(...all);
   });
 
+  await t.test('a container that floods the resolvers is held up, and no other', async (t) => {
+    const resolver = 'fd5e:1:2::53';
+    const flooded = async (): Promise<number> => {
+      const counter = await rig.inRouter('nft', 'list', 'counter', 'inet', 'longshore', 'flooded');
+      return Number(/packets (\d+)/.exec(counter)?.[1]);
+    };
+    t.equal(await flooded(), 0);
+    for (let round = 0; round < 30 && (await flooded()) === 0; round++)
+      await Promise.all(Array.from({ length: 500 }, () => foreign.send(resolver, 53, 'x')));
+    t.ok((await flooded()) > 0);
+    t.ok(await web.ping(resolver));
+  });
+
   await t.test('what is no desired network is refused, and changes nothing', async (t) => {
     for (const body of ['', '[]', '{"v":1}', JSON.stringify({ v: 1, ranges: {}, mtu: 1, attached: [] })])
       t.equal((await rig.put(body)).status, 400, body);
