@@ -8,6 +8,7 @@ import type { HostKey } from '../schemas/ids.ts';
 import type { Doorbell } from '../schemas/wire/directory.ts';
 import { subjects } from '../schemas/wire/subjects.ts';
 import { protocolFields } from '../schemas/wire/version.ts';
+import { tenantsOf } from './domain/members.ts';
 import type { Effect } from './domain/turn.ts';
 import type { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import type { StatusWatchers } from './endpoints/status-watchers.ts';
@@ -54,8 +55,8 @@ export function createEffects({ nc, directory, outbox, watched }: EffectOptions)
     /** Rings the hosts that share tenants of these partitions with a host. */
     ringNeighbours(host: HostKey, partitions: Iterable<Partition>): void {
       for (const partition of partitions) {
-        const tenants = new Set(Array.from(partition.view.wantedOn(host), ({ tenant }) => tenant));
-        for (const tenant of tenants) members.note(partition, { kind: 'members', tenant, rung: null });
+        for (const tenant of tenantsOf(partition.view.wantedOn(host)))
+          members.note(partition, { kind: 'members', tenant, rung: null });
       }
     },
     /** Rings every host of the partition: doorbells of the previous owner may have been lost. */

@@ -237,7 +237,6 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
       : new TenantNetwork({
           cluster,
           host: owner.host,
-          owner: `${owner.host} in ${cluster}`,
           socket: settings.NET_SOCKET,
           mtu: settings.MESH_MTU,
           meshAt: settings.MESH === 'on' ? settings.MESH_ADDRESS : undefined,

@@ -3,7 +3,7 @@
  * Pure.
  */
 import type { ContainerRecord } from '../../schemas/api/container.ts';
-import type { HostKey } from '../../schemas/ids.ts';
+import type { HostKey, TenantId } from '../../schemas/ids.ts';
 import { digestOfMembers, type Member } from '../../schemas/wire/members.ts';
 import { basisOf } from '../../schemas/wire/set-digest.ts';
 
@@ -38,15 +38,23 @@ export function* membersOf(records: Iterable<ContainerRecord>): Generator<Member
   }
 }
 
+export function tenantsOf(records: Iterable<ContainerRecord>): ReadonlySet<TenantId> {
+  const tenants = new Set<TenantId>();
+  for (const { tenant } of records) tenants.add(tenant);
+  return tenants;
+}
+
 /** Of all members of a tenant. */
 export interface MemberSummary {
+  /** Raised by every change of them; with the epoch it orders what hosts hear of them. */
+  readonly revision: number;
   readonly digest: string;
   /** Where they are. */
   readonly hosts: ReadonlySet<HostKey>;
 }
 
-export function summaryOf(incarnation: number, records: Iterable<ContainerRecord>): MemberSummary {
+export function summaryOf(revision: number, incarnation: number, records: Iterable<ContainerRecord>): MemberSummary {
   const members = [...membersOf(records)];
   const hosts = new Set(members.flatMap(({ host }) => (host === null ? [] : [host])));
-  return { digest: digestOfMembers(basisOf(incarnation), members), hosts };
+  return { revision, digest: digestOfMembers(basisOf(incarnation), members), hosts };
 }

@@ -75,11 +75,6 @@ export interface PartitionView {
    * undefined: not known any more.
    */
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined;
-  /**
-   * Raised by every change of the members of the tenant's network; with the epoch it orders what
-   * hosts hear of them.
-   */
-  membersRevisionOf(tenant: TenantId): number;
   /** The members that changed or went after this revision; undefined: not known any more. */
   membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined;
   memberSummaryOf(tenant: TenantId): MemberSummary;
@@ -205,7 +200,7 @@ export class PartitionState implements PartitionView {
   readonly #items: RecentChanges<TenantId>;
   readonly #members: RecentChanges<TenantId>;
   readonly #membersRevisions = new Map<TenantId, number>();
-  readonly #memberSummaries = new Map<TenantId, MemberSummary & { readonly revision: number }>();
+  readonly #memberSummaries = new Map<TenantId, MemberSummary>();
   readonly #incarnation: number;
   readonly #ipv4 = new Ipv4Allocations();
   readonly vpn: VpnState;
@@ -281,9 +276,6 @@ export class PartitionState implements PartitionView {
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined {
     return this.#changes.since(host, revision);
   }
-  membersRevisionOf(tenant: TenantId): number {
-    return this.#membersRevisions.get(tenant) ?? this.#firstRevision;
-  }
   membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined {
     return this.#members.since(tenant, revision);
   }
@@ -291,11 +283,11 @@ export class PartitionState implements PartitionView {
     return this.#ipv4.next(slice, nowMs);
   }
   memberSummaryOf(tenant: TenantId): MemberSummary {
-    const revision = this.membersRevisionOf(tenant);
+    const revision = this.#membersRevisions.get(tenant) ?? this.#firstRevision;
     const known = this.#memberSummaries.get(tenant);
     if (known?.revision === revision) return known;
-    const summary = summaryOf(this.#incarnation, this.tenant(tenant).containers.values());
-    this.#memberSummaries.set(tenant, { ...summary, revision });
+    const summary = summaryOf(revision, this.#incarnation, this.tenant(tenant).containers.values());
+    this.#memberSummaries.set(tenant, summary);
     return summary;
   }
   get itemRevision(): number {

@@ -5,7 +5,9 @@
  */
 import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { currentRoutes, type Route } from '../../host-agent/network/routes.ts';
 import { sleep } from '../../lib/time/backoff.ts';
+import { overlap, parseCidr } from '../../schemas/cidr.ts';
 import type { EngineRemains } from '../process/ledger.ts';
 import { processName, signalProcess } from '../process/proc.ts';
 import { run } from '../process/run.ts';
@@ -118,45 +120,16 @@ async function unmountBelow(folder: string): Promise<void> {
   }
 }
 
-export interface Route {
-  readonly device: string;
-  readonly address: number;
-  readonly mask: number;
-}
-
-/**
- * Parses /proc/net/route (IPv4), whose addresses are hexadecimal in the machine's byte order
- * (little-endian).
- */
-export function parseRoutes(text: string): Route[] {
-  const swap = (hex: string): number => Buffer.from(hex, 'hex').readUInt32LE(0);
-  return text
-    .split('\n')
-    .slice(1)
-    .map((line) => line.split('\t'))
-    .flatMap(([device, destination, , , , , , mask]) =>
-      device === undefined || destination === undefined || mask === undefined
-        ? []
-        : [{ device, address: swap(destination), mask: swap(mask) }],
-    );
-}
-
-export const ipv4 = (text: string): number => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
-
-/** True if two ranges share an address; a default route (mask 0) overlaps nothing. */
-export function overlaps(route: Pick<Route, 'address' | 'mask'>, cidr: string): boolean {
-  const [base = '', bits = ''] = cidr.split('/');
-  const poolMask = (0xffffffff << (32 - Number(bits))) >>> 0;
-  const common = (route.mask & poolMask) >>> 0;
-  return route.mask !== 0 && (route.address & common) >>> 0 === (ipv4(base) & common) >>> 0;
-}
-
-export const currentRoutes = (): Route[] => parseRoutes(readLines('/proc/net/route').join('\n'));
+/** @param pool from which an engine takes the addresses of its networks */
+export const routesIn = (pool: string): Route[] => {
+  const range = parseCidr(pool);
+  return range === undefined ? [] : currentRoutes().filter(({ network }) => overlap(network, range));
+};
 
 const bridgesIn = (pool: string): string[] => [
   ...new Set(
-    currentRoutes()
-      .filter((route) => overlaps(route, pool) && /^(br-|docker)/.test(route.device))
+    routesIn(pool)
+      .filter(({ device }) => /^(br-|docker)/.test(device))
       .map(({ device }) => device),
   ),
 ];

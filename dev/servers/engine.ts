@@ -13,7 +13,7 @@ import { decoder } from '../../lib/decode.ts';
 import { within } from '../../lib/time/backoff.ts';
 import { engineAnswers, engineGet, engineRequest, parseEngineHost, type EngineAddress } from './engine-api.ts';
 import { withGentleIptables } from './engine-firewall.ts';
-import { currentRoutes, overlaps, removeRules, sweepEngine } from './engine-sweep.ts';
+import { removeRules, routesIn, sweepEngine } from './engine-sweep.ts';
 import { enter, strike, type EngineRemains } from '../process/ledger.ts';
 import { tryLock } from '../process/lockdir.ts';
 import { readJsonFile } from '../json-file.ts';
@@ -130,10 +130,9 @@ type EngineIdentity = Readonly<Static<typeof EngineIdentity>>;
 const decodeIdentity = decoder(EngineIdentity);
 
 function chooseAddressPool(): string {
-  const routes = currentRoutes();
   for (let attempt = 0; attempt < 100; attempt++) {
     const pool = `10.${randomInt(128, 256)}.${64 * randomInt(4)}.0/18`;
-    if (!routes.some((route) => overlaps(route, pool))) return pool;
+    if (routesIn(pool).length === 0) return pool;
   }
   throw new EngineUnavailable(
     'no address range in 10.128.0.0/9 is free for container networks; remove a route that covers it',

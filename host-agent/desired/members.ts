@@ -6,7 +6,7 @@
  */
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
@@ -23,23 +23,23 @@ import { isOlder, type MembersAnswer } from './desired-set.ts';
 const flushMs = 1 * seconds;
 
 const Count = Type.Integer({ minimum: 0 });
-const decodeFile = decoder(
-  Type.Object({
-    v: Type.Literal(1),
-    cluster: Type.String(),
-    tenants: Type.Array(
-      Type.Object({
-        epoch: Count,
-        revision: Count,
-        digest: Type.String(),
-        mesh: Type.String(),
-        members: Type.Array(Member),
-      }),
-    ),
-    ends: Type.Array(HostEnd),
-    ipv4: Type.Optional(Type.String()),
-  }),
-);
+const Kept = Type.Object({
+  v: Type.Literal(1),
+  cluster: Type.String(),
+  tenants: Type.Array(
+    Type.Object({
+      epoch: Count,
+      revision: Count,
+      digest: Type.String(),
+      mesh: Type.String(),
+      members: Type.Array(Member),
+    }),
+  ),
+  ends: Type.Array(HostEnd),
+  ipv4: Type.Optional(Type.String()),
+});
+type Kept = Static<typeof Kept>;
+const decodeKept = decoder(Kept);
 
 /** Members of one tenant. */
 interface Held {
@@ -59,33 +59,29 @@ export class TenantMembers {
   readonly #held: Map<TenantId, Held>;
   /** Of every host that has members, as far as it is known; the ones known longest come first. */
   readonly #ends: Map<HostKey, HostEnd>;
-
   #range: string | undefined;
 
-  private constructor(held: Map<TenantId, Held>, ends: Map<HostKey, HostEnd>, file: LazyFile, log: Log) {
-    this.#held = held;
-    this.#ends = ends;
-    this.#file = file;
+  private constructor(path: string, cluster: string, kept: Kept | undefined, disk: StateDisk, log: Log) {
+    this.#held = new Map();
+    for (const { members, ...version } of kept?.tenants ?? []) {
+      const [first] = members;
+      if (first !== undefined) this.#held.set(first.tenant, { ...version, members: byId(members) });
+    }
+    this.#ends = new Map(kept?.ends.map((end) => [end.host, end]));
+    this.#range = kept?.ipv4;
+    const content = (): Kept => {
+      const tenants = Array.from(this.#held.values(), (held) => ({ ...held, members: [...held.members.values()] }));
+      const range = this.#range === undefined ? {} : { ipv4: this.#range };
+      return { v: 1, cluster, tenants, ends: [...this.#ends.values()], ...range };
+    };
+    this.#file = createLazyFile(path, () => JSON.stringify(content()), flushMs, disk);
     this.#log = log;
   }
 
   static async load(stateDir: string, cluster: string, disk: StateDisk, log: Log): Promise<TenantMembers> {
     const path = join(stateDir, 'members.json');
-    const known = await readDecoded(path, decodeFile, log);
-    const held = new Map<TenantId, Held>();
-    const kept = known?.cluster === cluster ? known : { tenants: [], ends: [], ipv4: undefined };
-    const ends = new Map(kept.ends.map((end) => [end.host, end]));
-    for (const { members, ...version } of kept.tenants) {
-      const [first] = members;
-      if (first !== undefined) held.set(first.tenant, { ...version, members: byId(members) });
-    }
-    const content = (): string => {
-      const tenants = Array.from(held.values(), (each) => ({ ...each, members: [...each.members.values()] }));
-      return JSON.stringify({ v: 1, cluster, tenants, ends: [...ends.values()], ipv4: made.range() });
-    };
-    const made = new TenantMembers(held, ends, createLazyFile(path, content, flushMs, disk), log);
-    made.#range = kept.ipv4;
-    return made;
+    const kept = await readDecoded(path, decodeKept, log);
+    return new TenantMembers(path, cluster, kept?.cluster === cluster ? kept : undefined, disk, log);
   }
 
   /** What the ask for these partitions names; undefined: all partitions. */

@@ -1,5 +1,6 @@
 /** The program that keeps the tenant network, and the way to other hosts. */
 import { connect } from 'node:net';
+import { bracketed } from '../../schemas/host-name.ts';
 import { seconds } from '../../schemas/limits/units.ts';
 import type { AgentSettings } from '../settings.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
@@ -49,6 +50,5 @@ function judgeMesh(mode: AgentSettings['MESH'], at: AgentSettings['MESH_ADDRESS'
       'containers of other hosts are not reached',
       'set MESH_ADDRESS to the address and UDP port at which other hosts reach this one, or MESH=off',
     );
-  const address = at.address.includes(':') ? `[${at.address}]` : at.address;
-  return ok('mesh', `other hosts reach this one at ${address}:${at.port}, if its own firewall lets them`);
+  return ok('mesh', `other hosts reach this one at ${bracketed(at.address)}:${at.port}, if its own firewall lets them`);
 }

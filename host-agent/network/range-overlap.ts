@@ -2,15 +2,14 @@
  * Whether the cluster's IPv4 range has addresses that this host uses itself: containers would send
  * to the tenant network what is meant for them. Pure, except for `hostNetworks`.
  */
-import { readFileSync } from 'node:fs';
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { formatAddress, formatCidr, hostCidr, overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
 import { nameserversIn } from './nameservers.ts';
+import { currentRoutes, textOf, type Route } from './routes.ts';
 
 export interface HostNetworks {
   readonly interfaces: NodeJS.Dict<readonly Pick<NetworkInterfaceInfo, 'cidr'>[]>;
-  /** What /proc/net/route says. */
-  readonly routes: string;
+  readonly routes: readonly Route[];
   readonly nameservers: readonly string[];
 }
 
@@ -21,7 +20,7 @@ export function overlapOf(range: Cidr, { interfaces, routes, nameservers }: Host
     const found = addresses.find(({ cidr }) => isInside(networkOf(cidr)));
     if (found !== undefined) return `${name} has ${found.cidr}`;
   }
-  for (const { network, by } of routesIn(routes)) if (isInside(network)) return `${by} leads to ${formatCidr(network)}`;
+  for (const { network, device } of routes) if (isInside(network)) return `${device} leads to ${formatCidr(network)}`;
   const server = nameservers.find((address) => isInside(hostCidr(address)));
   return server === undefined ? undefined : `${server} is a name server of this host`;
 }
@@ -35,37 +34,9 @@ function networkOf(cidr: string | null): Cidr | undefined {
   return parseCidr(`${formatAddress(4, (host.base >> shift) << shift)}/${prefix}`);
 }
 
-/** Without the default route. */
-function routesIn(text: string): { readonly network: Cidr; readonly by: string }[] {
-  return text
-    .split('\n')
-    .slice(1)
-    .flatMap((line) => {
-      const [by = '', destination = '', , , , , , mask = ''] = line.split('\t');
-      const prefix = (numberIn(mask).toString(2).match(/1/g) ?? []).length;
-      const network: Cidr = { family: 4, base: BigInt(numberIn(destination)), prefix };
-      return by === '' || prefix === 0 ? [] : [{ network, by: by.trim() }];
-    });
-}
-
-/** The kernel writes an address in the byte order of the machine, which is little-endian. */
-const numberIn = (hex: string): number =>
-  Buffer.from(hex, 'hex')
-    .reverse()
-    .reduce((sum, byte) => sum * 256 + byte, 0);
-
 /** Of this machine, now. */
 export const hostNetworks = (): HostNetworks => ({
   interfaces: networkInterfaces(),
-  routes: textOf('/proc/net/route'),
+  routes: currentRoutes(),
   nameservers: nameserversIn(textOf('/etc/resolv.conf')),
 });
-
-/** Empty: there is no such file, as on another system than Linux. */
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
-}

@@ -47,8 +47,6 @@ export interface Attaching {
 export interface TenantNetworkParts {
   readonly cluster: string;
   readonly host: HostKey;
-  /** This agent, as no other is named. */
-  readonly owner: string;
   /** Of `longshore-net`. */
   readonly socket: string;
   readonly mtu: number;
@@ -69,12 +67,14 @@ export class TenantNetwork {
   readonly #parts: TenantNetworkParts;
   readonly #transport: Transport;
   readonly #attached = new Map<ContainerId, Attachment>();
-  #members: readonly NamedMember[] = [];
+  #members: ReadonlyMap<ContainerId, NamedMember> = new Map();
   /** Ends of other hosts. */
   #ends: readonly HostEnd[] = [];
   #meshKey: string | undefined;
   /** In which containers have IPv4 addresses; null: they have none. */
   #range: string | null = null;
+  /** That range, unless this host uses addresses of it itself. */
+  #usable: string | null = null;
   /** Attached, and the reason if one could not be. */
   readonly #said = new Map<ContainerId, string | null>();
   /** Before the first look, this agent does not know what its last run has attached. */
@@ -128,6 +128,7 @@ export class TenantNetwork {
     }
     this.#isKnown = true;
     this.#known.notify();
+    this.#judgeRange();
     await this.#send();
   }
 
@@ -137,20 +138,23 @@ export class TenantNetwork {
    */
   name(known: KnownNetwork, own: Iterable<Pick<DesiredContainer, 'id' | 'tenant' | 'name' | 'desired'>>): void {
     const { cluster, host: here } = this.#parts;
-    const all = new Map<ContainerId, Member>(Array.from(known.all(), (member) => [member.id, member]));
+    const named = new Map<ContainerId, NamedMember>();
+    const add = (member: Member): void => {
+      const { id, ipv4 = null } = member;
+      named.set(id, { ...member, ipv4, ipv6: ipv6Of(cluster, id) });
+    };
+    for (const member of known.all()) add(member);
     for (const { id, tenant, name, desired } of own)
-      if (desired !== 'removed' && !all.has(id)) all.set(id, { id, tenant, name, host: here });
-    const named = Array.from(all.values(), (member) => ({
-      ...member,
-      ipv4: member.ipv4 ?? null,
-      ipv6: ipv6Of(cluster, member.id),
-    }));
+      if (desired !== 'removed' && !named.has(id)) add({ id, tenant, name, host: here });
     const others = [...known.ends()].filter(({ host }) => host !== here);
     // Most changes of what is desired are no other name.
     const range = known.range() ?? null;
     if (isDeepStrictEqual([named, others, range], [this.#members, this.#ends, this.#range])) return;
-    this.#range = range;
     this.#members = named;
+    if (range !== this.#range) {
+      this.#range = range;
+      this.#judgeRange();
+    }
     this.#ends = others;
     void this.#send();
   }
@@ -225,18 +229,18 @@ export class TenantNetwork {
   }
 
   async #put(): Promise<NetworkState> {
-    const { meshAt } = this.#parts;
-    const ipv4 = this.#usableRange();
-    const members = ipv4 === null ? this.#members.map((member) => ({ ...member, ipv4 })) : [...this.#members];
-    const addresses = new Map(members.map((member) => [member.id, member.ipv4]));
+    const { cluster, host, meshAt, mtu } = this.#parts;
+    const ipv4 = this.#usable;
+    const members = Array.from(this.#members.values(), (member) => (ipv4 === null ? { ...member, ipv4 } : member));
     const desired: DesiredNetwork = {
       v: 1,
-      owner: this.#parts.owner,
-      ranges: { ipv4, ipv6: ipv6RangeOf(this.#parts.cluster) },
-      mtu: this.#parts.mtu,
+      // This agent, as no other is named.
+      owner: `${host} in ${cluster}`,
+      ranges: { ipv4, ipv6: ipv6RangeOf(cluster) },
+      mtu,
       attached: Array.from(this.#attached.values(), (attachment) => ({
         ...attachment,
-        ipv4: addresses.get(attachment.id) ?? null,
+        ipv4: ipv4 === null ? null : (this.#members.get(attachment.id)?.ipv4 ?? null),
       })),
       members,
       mesh: meshAt === undefined ? null : { port: meshAt.port, ends: [...this.#ends] },
@@ -253,16 +257,17 @@ export class TenantNetwork {
   }
 
   /** Without it, containers of this host have no IPv4 in the tenant network. */
-  #usableRange(): string | null {
+  #judgeRange(): void {
     const range = this.#range === null ? undefined : parseCidr(this.#range);
     const found = range && overlapOf(range, this.#parts.networks());
     if (found === undefined) {
       this.#parts.faults.clear('tenant_range_overlaps');
-      return this.#range;
+      this.#usable = this.#range;
+      return;
     }
     const message = `TENANT_IPV4 is ${this.#range}, and ${found}: containers here get no IPv4 in the tenant network`;
     this.#parts.faults.restate('tenant_range_overlaps', message);
-    return null;
+    this.#usable = null;
   }
 
   #hear({ attached, mesh }: NetworkState): void {

@@ -4,6 +4,7 @@
  * containers. What leads to no container of this host goes to the mesh. Pure.
  */
 import { createHash } from 'node:crypto';
+import { bracketed } from '../../schemas/host-name.ts';
 import type { DesiredNetwork, NamedMember } from '../../schemas/wire/net.ts';
 
 /** The same name in the host's namespace, where it is made, and in the router's. */
@@ -38,8 +39,12 @@ export function meshConfiguration(desired: DesiredNetwork, privateKey: string): 
     claimed.add(key);
     const allowed = addresses.get(host);
     if (allowed === undefined || isClaimed) return [];
-    const endpoint = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
-    return ['[Peer]', `PublicKey = ${key}`, `Endpoint = ${endpoint}`, `AllowedIPs = ${allowed.join(', ')}`];
+    return [
+      '[Peer]',
+      `PublicKey = ${key}`,
+      `Endpoint = ${bracketed(address)}:${port}`,
+      `AllowedIPs = ${allowed.join(', ')}`,
+    ];
   });
   return ['[Interface]', `PrivateKey = ${privateKey}`, `ListenPort = ${mesh.port}`, ...peers, ''].join('\n');
 }

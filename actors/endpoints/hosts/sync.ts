@@ -13,7 +13,7 @@ import { desiredDigest, desiredOf, protocolOfContainer } from '../../domain/desi
 import { hostDirtyKey, tenantDirtyKey } from '../../domain/domain.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
 import type { Fleet } from '../fleet.ts';
-import { memberOf, membersOf } from '../../domain/members.ts';
+import { memberOf, membersOf, tenantsOf } from '../../domain/members.ts';
 import { goneFrom, keysOf } from '../../domain/host/strangers.ts';
 import type { PartitionView } from '../../domain/state.ts';
 import type { Partition } from '../../partition.ts';
@@ -193,12 +193,6 @@ function memberKeys(state: PartitionView, host: HostKey, { members }: SyncAsk): 
   return [...tenantsOf(state.wantedOn(host))].map(tenantDirtyKey);
 }
 
-function tenantsOf(records: Iterable<ContainerRecord>): ReadonlySet<TenantId> {
-  const tenants = new Set<TenantId>();
-  for (const { tenant } of records) tenants.add(tenant);
-  return tenants;
-}
-
 /** Members of these tenants, as far as the agent has others. */
 function membersFor(
   state: PartitionView,
@@ -211,14 +205,13 @@ function membersFor(
   const news: MemberNews = { tenants: [], members: [], members_gone: [], mesh: [] };
   const ends = new Map<HostKey, EndSaid>();
   for (const tenant of tenants) {
-    const { digest, hosts } = state.memberSummaryOf(tenant);
+    const { revision, digest, hosts } = state.memberSummaryOf(tenant);
     const theirEnds = endsOf(fleet, hosts);
     const mesh = digestOfEnds(theirEnds);
     const [theirEpoch, theirRevision = 0, theirDigest, theirMesh] = held[tenant] ?? [];
     if (theirDigest === digest && theirMesh === mesh) continue;
     if (theirMesh !== mesh) for (const end of theirEnds) ends.set(end.host, end);
     const { containers } = state.tenant(tenant);
-    const revision = state.membersRevisionOf(tenant);
     const changed = theirEpoch === epoch ? state.membersSince(tenant, theirRevision) : undefined;
     if (changed === undefined) {
       news.tenants.push({ tenant, revision, digest, mesh });
