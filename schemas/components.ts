@@ -16,6 +16,7 @@ import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
 import { ContainerLogEntry, LogEntry } from './api/log.ts';
 import * as network from './api/network.ts';
 import * as peer from './api/peer.ts';
+import * as link from './api/peer-link.ts';
 import * as policy from './api/policy.ts';
 import { RegistryRules } from './api/registry.ts';
 import * as secret from './api/secret.ts';
@@ -137,13 +138,18 @@ export const components = {
   TenantHost: host.TenantHost,
 
   P12Password: peer.P12Password,
+  LinkRedeem: link.LinkRedeemBody,
   Peer: peer.PeerView,
   PeerCreate: peer.PeerCreateBody,
+  PeerLink: link.PeerLinkView,
+  PeerLinkCreate: link.PeerLinkBody,
+  PeerLinkWithUrl: link.PeerLinkWithUrl,
   PeerPatch: peer.PeerUpdateBody,
   PeerToken: peer.PeerTokenView,
   PeerTokenCreate: peer.PeerTokenBody,
   PeerTokenWithText: peer.PeerTokenWithText,
   PeerWithSecrets: peer.PeerWithSecrets,
+  RedeemedLink: link.RedeemedLink,
   VpnProfile: peer.VpnProfile,
 
   Certificate: network.Certificate,

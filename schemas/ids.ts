@@ -13,7 +13,7 @@ export type ContainerId = Branded<'ContainerId'>;
 export type HostKey = Branded<'HostKey'>;
 /** UUIDv7, lower case: a VPN peer. */
 export type PeerId = Branded<'PeerId'>;
-/** UUIDv7, lower case: the id of a download or PAC token of a peer, not the token itself. */
+/** UUIDv7, lower case: the id of a download or PAC token or a link of a peer, not its secret. */
 export type PeerTokenId = Branded<'PeerTokenId'>;
 /** UUIDv7, lower case: an API token of a tenant, and its `jti`. */
 export type KeyId = Branded<'KeyId'>;

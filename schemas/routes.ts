@@ -53,6 +53,7 @@ import {
   PeerWithSecrets,
   VpnProfile,
 } from './api/peer.ts';
+import { LinkRedeemBody, PeerLinkBody, PeerLinkView, PeerLinkWithUrl, RedeemedLink } from './api/peer-link.ts';
 import { PolicyBody, PolicyView } from './api/policy.ts';
 import { RunBody, RunView } from './api/sessions/run.ts';
 import { Spec, SpecBody, SpecPatch, SpecPlan } from './api/spec.ts';
@@ -74,7 +75,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 
 /** A token that a public route checks itself, or a signature in its place. */
-export type OwnToken = 'join token' | 'host key' | 'metrics token';
+export type OwnToken = 'join token' | 'host key' | 'link token' | 'metrics token';
 
 /** Of a query: texts, integers, flags, and texts that come several times. */
 export type QueryValue = string | number | boolean | readonly string[];
@@ -353,6 +354,7 @@ export const pathParameters = {
   key: HostKey,
   peer: PeerId,
   token: PeerTokenId,
+  link: PeerTokenId,
   network: NetworkName,
   key_id: KeyId,
   // A wrong one in a PUT is answered by 422 with the reason, not by 404.
@@ -1531,6 +1533,56 @@ export const routes = [
     errors: ['not_found'],
   },
   {
+    name: 'peer.link.list',
+    method: 'GET',
+    path: `${forage}/peers/:peer/links`,
+    access: 'tenant',
+    scopes: peerReaders,
+    summary: 'List the one-time links of a peer that are still good, oldest first, without their URLs.',
+    success: 'ok',
+    data: Type.Array(PeerLinkView),
+    errors: ['not_found'],
+  },
+  {
+    name: 'peer.link.create',
+    method: 'POST',
+    path: `${forage}/peers/:peer/links`,
+    access: 'tenant',
+    scopes: ['vpn'],
+    summary:
+      'Create a link to the files of a peer that one browser can open, within 24 hours or until `expires_at`, which is at most seven days ahead. Its URL is shown only here.',
+    body: PeerLinkBody,
+    success: 'created',
+    data: PeerLinkWithUrl,
+    errors: ['not_found', 'conflict', ...bodyErrors],
+    made: `${forage}/peers/:peer/links/:id`,
+  },
+  {
+    name: 'peer.link.remove',
+    method: 'DELETE',
+    path: `${forage}/peers/:peer/links/:link`,
+    access: 'tenant',
+    scopes: ['vpn'],
+    summary: 'Revoke a one-time link, and the download token of who has redeemed it.',
+    success: 'no_content',
+    data: Type.Null(),
+    errors: ['not_found'],
+  },
+  {
+    name: 'peer.link.redeem',
+    method: 'POST',
+    path: `${forage}/links/redeem`,
+    access: 'public',
+    summary:
+      'Exchange the token of a one-time link for a download token of ten minutes. The first verifier may repeat that until it expires; the refusal of all others does not say why.',
+    body: LinkRedeemBody,
+    success: 'ok',
+    data: RedeemedLink,
+    errors: ['unauthenticated', ...bodyErrors, 'rate_limited'],
+    ownToken: 'link token',
+    publicRate: true,
+  },
+  {
     name: 'peer.password',
     method: 'POST',
     path: `${forage}/p12/:peer/password`,
@@ -1953,8 +2005,8 @@ export const isConditional = ({ method, access }: Pick<Route, 'method' | 'access
   method !== 'GET' && access !== 'public';
 
 /**
- * True if the route honours `Idempotency-Key`: every POST of a tenant. Sign-in and enrolment have
- * rules of their own.
+ * True if the route honours `Idempotency-Key`: every POST of a tenant. Sign-in, enrolment and
+ * links have rules of their own.
  */
 export const isRepeatable = ({ method, access }: Pick<Route, 'method' | 'access'>): boolean =>
   method === 'POST' && access === 'tenant';

@@ -24,6 +24,7 @@ export const kindTable: readonly (readonly [start: string, Kind])[] = [
   ['attacks/http/half-sent-bodies', 'server'],
   ['attacks/http/protocol-forms', 'server'],
   ['attacks/tokens/', 'contract'],
+  ['attacks/vpn/one-time-links', 'contract'],
   ['attacks/vpn/rotated-peer', 'contract'],
   ['cli/completion/shells', 'server'],
   ['dev/', 'server'],

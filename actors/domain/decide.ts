@@ -102,6 +102,10 @@ function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn 
       return peer.material(state, ask, context);
     case 'token.resolve':
       return peer.resolve(state, ask, context);
+    case 'peer.link.list':
+      return peer.linkList(state, ask, context);
+    case 'link.resolve':
+      return peer.linkResolve(state, ask, context);
     case 'peer.count':
       return peer.count(state, context);
     case 'network.get':
@@ -208,6 +212,12 @@ function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepar
       return peer.tokenCreate(state, ask, context);
     case 'peer.token.remove':
       return peer.tokenRemove(state, ask, context);
+    case 'peer.link.create':
+      return peer.linkCreate(state, ask, context);
+    case 'peer.link.remove':
+      return peer.linkRemove(state, ask, context);
+    case 'peer.link.redeem':
+      return peer.linkRedeem(state, ask, context);
     case 'peer.remove':
       return peer.remove(state, ask, context);
     case 'peer.forgo':

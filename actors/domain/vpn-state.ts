@@ -31,6 +31,7 @@ export interface VpnView {
   /** A network of which nothing is stored has no record. */
   network(name: NetworkName): KnownNetwork;
   networks(): Iterable<KnownNetwork>;
+  /** Of a token, a link, or the download token of who redeemed one; it may have ended. */
   peerOfToken(hash: string): PeerRecord | undefined;
   /** The cluster's incarnation: in a new one, peers notify their networks again (ADR 13). */
   readonly incarnation: number;
@@ -65,6 +66,12 @@ export function isAcknowledged(record: PeerRecord | PeerTombstoneRecord, incarna
 /** A day, for messages that are under way, and until all of its certificates have expired. */
 export const tombstoneEndMs = ({ goneAtMs, revoked }: PeerTombstoneRecord): number =>
   Math.max(goneAtMs + limits.peerTombstoneTtlMs, ...revoked.map(({ notAfterMs }) => notAfterMs));
+
+/** By which its peer is found. */
+const hashesOf = ({ tokens, links = [] }: PeerRecord): string[] => [
+  ...tokens.map(({ hash }) => hash),
+  ...links.flatMap(({ hash, redeemed }) => (redeemed === undefined ? [hash] : [hash, redeemed.tokenHash])),
+];
 
 export class VpnState implements VpnView {
   readonly #networks = new Map<NetworkName, NetworkState>();
@@ -121,7 +128,7 @@ export class VpnState implements VpnView {
     tenant.records.set(record.id, record);
     tenant.names.set(record.name, record.id);
     tenant.newest = newestOf(tenant.newest, record);
-    for (const { hash } of record.tokens) this.#tokens.set(hash, record);
+    for (const hash of hashesOf(record)) this.#tokens.set(hash, record);
     this.#note(record);
   }
 
@@ -210,7 +217,7 @@ export class VpnState implements VpnView {
     const before = tenant.records.get(id);
     if (before === undefined) return;
     tenant.names.delete(before.name);
-    for (const { hash } of before.tokens) this.#tokens.delete(hash);
+    for (const hash of hashesOf(before)) this.#tokens.delete(hash);
   }
 
   #unbury(tenant: TenantPeers, { tenant: tenantId, id }: Pick<PeerRecord, 'tenant' | 'id'>): void {

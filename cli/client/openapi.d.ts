@@ -1185,6 +1185,67 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/forage/peers/{peer}/links': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the one-time links of a peer that are still good, oldest first, without their URLs.
+     * @description Scope: read, vpn, operator; or a token without any scope.
+     */
+    get: operations['peer_link_list'];
+    put?: never;
+    /**
+     * Create a link to the files of a peer that one browser can open, within 24 hours or until `expires_at`, which is at most seven days ahead. Its URL is shown only here.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
+    post: operations['peer_link_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/peers/{peer}/links/{link}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Revoke a one-time link, and the download token of who has redeemed it.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
+    delete: operations['peer_link_remove'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/links/redeem': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Exchange the token of a one-time link for a download token of ten minutes. The first verifier may repeat that until it expires; the refusal of all others does not say why. */
+    post: operations['peer_link_redeem'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/forage/p12/{peer}/password': {
     parameters: {
       query?: never;
@@ -3301,6 +3362,12 @@ export interface components {
     P12Password: {
       p12_password: string;
     };
+    LinkRedeem: {
+      /** @description The fragment of the link, without `#`. */
+      token: string;
+      /** @description 32 random bytes in base64url, which the browser makes once and keeps: only with the same ones it gets the answer again. */
+      verifier: string;
+    };
     Peer: {
       /** Format: uuid */
       id: string;
@@ -3331,6 +3398,26 @@ export interface components {
       expires_at?: string | null;
       routes?: string[] | null;
       dns?: string[] | null;
+    };
+    PeerLink: {
+      /** Format: uuid */
+      id: string;
+      inserted_at: string;
+      /** @description The last time at which it can be redeemed. */
+      expires_at: string;
+      redeemed_at: string | null;
+    };
+    PeerLinkCreate: {
+      expires_at?: string | null;
+    };
+    PeerLinkWithUrl: {
+      /** Format: uuid */
+      id: string;
+      inserted_at: string;
+      /** @description The last time at which it can be redeemed. */
+      expires_at: string;
+      redeemed_at: string | null;
+      url: string;
     };
     PeerPatch: {
       name?: string;
@@ -3387,6 +3474,21 @@ export interface components {
       p12_password: string;
       pac_token: string;
       download_token: string;
+    };
+    RedeemedLink: {
+      /** Format: uuid */
+      peer_id: string;
+      name: string;
+      network: string;
+      /** @enum {string} */
+      state: 'active' | 'disabled' | 'expired';
+      download_token: string;
+      /** @description Expiry of the download token, ten minutes after the first answer. */
+      expires_at: string;
+      config_url: string;
+      qr_url: string;
+      profile_url: string;
+      p12_url: string;
     };
     VpnProfile: {
       /** @constant */
@@ -7831,6 +7933,175 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_link_list: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PeerLink'][];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_link_create: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PeerLinkCreate'];
+      };
+    };
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          Location: components['headers']['Location'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PeerLinkWithUrl'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_link_remove: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
+      path: {
+        peer: components['parameters']['path.peer'];
+        link: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; the answer has no body. */
+      204: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_link_redeem: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LinkRedeem'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['RedeemedLink'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      405: components['responses']['MethodNotAllowed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];

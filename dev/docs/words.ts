@@ -17,8 +17,9 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Fix the request; the same one is refused again.',
   },
   unauthenticated: {
-    when: 'No credentials, or a token that is malformed, expired or revoked, has no tenant, is signed by an unknown key, or comes from another issuer or for another audience. The answer is the same for all of these. At enrolment: a join token that is wrong, used or expired. At a renewal: a key that is not the enrolled one of a host, or may not renew.',
-    client: 'Get a new token from the issuer. An agent needs a new join token from an operator.',
+    when: 'No credentials, or a token that is malformed, expired or revoked, has no tenant, is signed by an unknown key, or comes from another issuer or for another audience. The answer is the same for all of these. At enrolment: a join token that is wrong, used or expired. At the redemption of a one-time link: one that is wrong, used by another browser, or has ended. At a renewal: a key that is not the enrolled one of a host, or may not renew.',
+    client:
+      'Get a new token from the issuer. An agent needs a new join token from an operator. A person needs a new link.',
   },
   forbidden: {
     when: 'The token has scopes, and none of them opens the route, or it has none and the route is an operator’s (`detail.scope` names one that opens it). Or a request from another site would change something and carries a cookie.',

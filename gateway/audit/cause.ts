@@ -19,8 +19,7 @@ export const isAudited = ({
   upgrades,
   ownToken,
 }: Pick<Route, 'method' | 'access' | 'upgrades' | 'ownToken'>): boolean =>
-  upgrades === true ||
-  (method !== 'GET' && (access !== 'public' || ownToken === 'join token' || ownToken === 'host key'));
+  upgrades === true || (method !== 'GET' && (access !== 'public' || ownToken !== undefined));
 
 /** What `action` of a line may be. */
 export const actions: readonly string[] = [

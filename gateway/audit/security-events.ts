@@ -21,7 +21,8 @@ export interface SecurityEvent {
   readonly fields: Fields;
 }
 
-type OfPeer = 'peer.update' | 'peer.rotate' | 'peer.password' | 'peer.token.remove' | 'peer.remove';
+type OfPeer =
+  'peer.update' | 'peer.rotate' | 'peer.password' | 'peer.token.remove' | 'peer.link.remove' | 'peer.remove';
 const ofPeer = (call: CallOf<OfPeer>): Fields => ({ tenant: tenantOf(call), peer: call.params.peer });
 type OfSecret = 'secret.put' | 'secret.remove';
 const ofSecret = (call: CallOf<OfSecret>): Fields => ({ tenant: tenantOf(call), secret: call.params.secret });
@@ -85,6 +86,10 @@ export const securityEventKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> }
   'peer.token.remove': {
     event: 'peer_token_removed',
     fields: (call) => ({ ...ofPeer(call), token_id: call.params.token }),
+  },
+  'peer.link.remove': {
+    event: 'peer_link_removed',
+    fields: (call) => ({ ...ofPeer(call), link_id: call.params.link }),
   },
   'peer.remove': { event: 'peer_removed', fields: ofPeer },
   'secret.put': { event: 'secret_changed', fields: ofSecret },

@@ -80,7 +80,7 @@ export class UrlTokens {
   ): Admission | Promise<Admission> {
     const { gate, partitions } = this.#options;
     const token = parseToken(text);
-    if (token?.scope !== scope) return this.#refuse(request);
+    if (token?.kind !== scope) return this.#refuse(request);
     const count = partitions();
     if (count === undefined) return { kind: 'refused', result: failure('unavailable') };
     if (token.partition >= count) return this.#refuse(request);

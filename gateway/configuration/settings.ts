@@ -99,7 +99,7 @@ export const settings = {
     fallback: 5000,
   }),
   RATE_LIMIT_AUTH_FAILURES_PER_SECOND: integer(
-    'Wrong tokens per second from one address (IPv6: from one /64). Each signing key, tokens in URLs, join tokens and metrics tokens have budgets of their own.',
+    'Wrong tokens per second from one address (IPv6: from one /64). Each signing key, tokens in URLs, one-time links, join tokens and metrics tokens have budgets of their own.',
     {
       min: 1,
       max: 10_000_000,
@@ -112,7 +112,7 @@ export const settings = {
     fallback: 1000,
   }),
   RATE_LIMIT_PUBLIC_PER_SECOND: integer(
-    'Requests per second from one address for revocation lists and /metrics/forage, which need no credentials.',
+    'Requests per second from one address for revocation lists, /metrics/forage, sign-ins and one-time links, which need no credentials.',
     { min: 1, max: 10_000_000, fallback: 20 },
   ),
   RATE_LIMIT_PUBLIC_BURST: integer('Those requests in one burst.', { min: 1, max: 10_000_000, fallback: 200 }),

@@ -33,7 +33,9 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
   > = (call) =>
     ask('read', { type: 'container.get', tenant: tenantOf(call), id: call.params.id, ...call.origin }, call.deadlineMs);
   // For the token of one peer no other peer exists.
-  const peer: HandlerOf<'peer.update' | 'peer.token.create' | 'artifact.profile' | 'artifact.p12'> = (call) =>
+  const peer: HandlerOf<
+    'peer.update' | 'peer.token.create' | 'peer.link.create' | 'artifact.profile' | 'artifact.p12'
+  > = (call) =>
     call.grant !== undefined && call.grant.peer !== call.params.peer
       ? failure('not_found')
       : ask(
@@ -69,6 +71,7 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
       ),
     'peer.update': peer,
     'peer.token.create': peer,
+    'peer.link.create': peer,
     'artifact.profile': peer,
     'artifact.p12': peer,
     'network.put': (call) =>

@@ -10,7 +10,7 @@ import { validatePolicy } from './policy.ts';
 import { validatePeerCreate, validatePeerUpdate } from './peer.ts';
 import { validateContainerSecrets, validateLogin, validateSecret } from './secret.ts';
 import { validateSpec, validateSpecPatch } from './spec.ts';
-import { validateKey, validatePeerToken } from './tokens.ts';
+import { validateKey, validatePeerLink, validatePeerToken } from './tokens.ts';
 
 export type BodyValidator = (body: unknown) => Validated<unknown>;
 
@@ -27,6 +27,7 @@ export const createBodyValidators = (clock: Clock) =>
     'network.create': validateNetworkCreate,
     'network.put': validateNetworkPut,
     'peer.create': (body: unknown) => validatePeerCreate(body, clock.nowMs()),
+    'peer.link.create': (body: unknown) => validatePeerLink(body, clock.nowMs()),
     'peer.token.create': (body: unknown) => validatePeerToken(body, clock.nowMs()),
     'peer.update': (body: unknown) => validatePeerUpdate(body, clock.nowMs()),
     'policy.put': validatePolicy,

@@ -1,7 +1,8 @@
-/** The bodies that ask for a new token: of a peer, or of a program of the tenant. */
+/** The bodies that ask for a new token: of a peer, of a link to one, or of a tenant's program. */
 import { KeyBody } from '../../schemas/api/keys/key.ts';
 import { limits } from '../../schemas/limits.ts';
 import { PeerTokenBody, type TokenScope } from '../../schemas/api/peer.ts';
+import { PeerLinkBody } from '../../schemas/api/peer-link.ts';
 import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 import { parseExpiry } from './timestamp.ts';
@@ -24,6 +25,26 @@ export function validatePeerToken(body: unknown, nowMs: number): Validated<PeerT
   if (!expiry.ok) return fault(expiry.fault);
   if (expiry.ms > nowMs + limits.tokenTtlMaxMs) return fault('must be within three years');
   return { ok: true, value: { scope, expiresAtMs: expiry.ms } };
+}
+
+export interface PeerLinkSettings {
+  /** Null: the default life of links. */
+  readonly expiresAtMs: number | null;
+}
+
+const validatePeerLinkSchema = bodyValidator(PeerLinkBody);
+
+export function validatePeerLink(body: unknown, nowMs: number): Validated<PeerLinkSettings> {
+  const valid = validatePeerLinkSchema(body);
+  if (!valid.ok) return valid;
+  const { expires_at: text } = valid.value;
+  if (text === undefined || text === null) return { ok: true, value: { expiresAtMs: null } };
+  const fault = (message: string): Validated<never> => ({ ok: false, faults: { expires_at: [message] } });
+  const expiry = parseExpiry(text, nowMs);
+  if (!expiry.ok) return fault(expiry.fault);
+  const lastMs = nowMs + limits.linkTtlMaxMs;
+  if (expiry.ms > lastMs + limits.linkClockAheadMs) return fault('must be within seven days');
+  return { ok: true, value: { expiresAtMs: Math.min(expiry.ms, lastMs) } };
 }
 
 export interface KeySettings {

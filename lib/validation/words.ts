@@ -4,6 +4,7 @@
  */
 import type { TLocalizedValidationError } from 'typebox/error';
 import { addressPattern, cidrPattern, domainPattern, hostPattern } from '../../schemas/api/network.ts';
+import { verifierPattern } from '../../schemas/api/peer-link.ts';
 import { keyScopePattern, keyScopes } from '../../schemas/scopes.ts';
 
 const typeWords: Readonly<Record<string, string>> = {
@@ -24,6 +25,7 @@ export const forms = {
   resolver: 'must be the address of a resolver, not an unspecified, loopback or multicast one',
   routesOfPeers: 'none is of a family that peers have; name an IPv4 network, or give the network an ipv6_pool',
   scope: `must be one of ${keyScopes.join(', ')} or network:<name>`,
+  verifier: 'must be 32 random bytes in base64url: 43 characters',
   time: 'must be an RFC 3339 time, like 2026-01-31T12:00:00Z',
 } as const;
 
@@ -33,6 +35,7 @@ const wordsOfPattern: ReadonlyMap<string, string> = new Map([
   [cidrPattern, forms.network],
   [addressPattern, forms.address],
   [keyScopePattern, forms.scope],
+  [verifierPattern, forms.verifier],
 ]);
 
 /** The parts of a JSON Pointer (RFC 6901), without its escapes. */

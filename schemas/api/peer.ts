@@ -143,6 +143,24 @@ export interface PeerToken {
   readonly expiresAtMs: number;
 }
 
+/**
+ * A one-time link: it is exchanged once, for a download token. Of both, only the SHA-256 (hex) is
+ * stored.
+ */
+export interface PeerLink {
+  readonly id: PeerTokenId;
+  readonly hash: string;
+  /**
+   * WireGuard key of the peer when the link was made: a rotation ends the link, also one by a
+   * release that does not know links.
+   */
+  readonly publicKey: string;
+  readonly insertedAtMs: number;
+  readonly expiresAtMs: number;
+  /** Of the browser that came first. */
+  readonly redeemed?: { readonly tokenHash: string; readonly atMs: number };
+}
+
 export interface PeerKeys {
   readonly wireguard: { readonly publicKey: string; readonly privateKey: Sealed; readonly presharedKey: Sealed };
   readonly certificate: KeptCertificate;
@@ -183,6 +201,7 @@ export interface PeerRecord extends PeerKeys {
   readonly localId: string;
   readonly p12Password: Sealed;
   readonly tokens: readonly PeerToken[];
+  readonly links?: readonly PeerLink[];
   /** Earlier certificates that a renewal replaced: not revoked, and not expired. */
   readonly renewed: readonly CertificateRef[];
   /**

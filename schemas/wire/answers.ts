@@ -10,7 +10,15 @@ import { EventBody } from '../api/event.ts';
 import type { RevocationEntry } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
 import { TokenScope, peerProblems } from '../api/peer.ts';
-import { TenantId, type ContainerId, type HostKey, type PeerId, type Region } from '../ids.ts';
+import {
+  TenantId,
+  type ContainerId,
+  type HostKey,
+  type NetworkName,
+  type PeerId,
+  type PeerTokenId,
+  type Region,
+} from '../ids.ts';
 import { LeaseRecordShape, NetworkRecordShape, RevocationShape, SecretPlaceShape, id, shape } from './shapes.ts';
 import type { Sealed, StaleSecret } from '../records/sealed.ts';
 import { LoginView, SecretView } from '../api/secret.ts';
@@ -182,6 +190,20 @@ export type RevocationPage = Static<typeof RevocationPage>;
 /** Grant of a token of a peer. A token can end at any time, so later asks name it again. */
 export const PeerGrant = Type.Object({ tenant: id<TenantId>(), peer: id<PeerId>(), scope: TokenScope });
 export type PeerGrant = Static<typeof PeerGrant>;
+
+/**
+ * Grant of a one-time link, to who is the first or has been. `untilMs`: the end of its download
+ * token; null: nobody has redeemed it.
+ */
+export const LinkGrant = Type.Object({
+  tenant: id<TenantId>(),
+  peer: id<PeerId>(),
+  link: id<PeerTokenId>(),
+  name: Type.String(),
+  network: id<NetworkName>(),
+  untilMs: nullable(Type.Number()),
+});
+export type LinkGrant = Static<typeof LinkGrant>;
 
 /** Counts the tenants of one partition. */
 export const PeerCount = Type.Object({

@@ -15,6 +15,7 @@ import { KeyView, type KeyRecord } from '../api/keys/key.ts';
 import { nullable } from '../api/nullable.ts';
 import { Policy, type PolicyView } from '../api/policy.ts';
 import { PeerView, type PeerKeys, type PeerRecord, type PeerToken, type PeerTokenView } from '../api/peer.ts';
+import type { PeerLinkView } from '../api/peer-link.ts';
 import { TenantSettings, TenantSummary, type QuotaView, type TenantView } from '../api/tenant.ts';
 import type {
   ContainerId,
@@ -38,6 +39,7 @@ import {
   WatchPosition,
   LeasePage,
   Learned,
+  LinkGrant,
   LoginMaterial,
   PeerCount,
   PeerGrant,
@@ -263,6 +265,12 @@ const reads = {
   'peer.material': ask({ ...ofPeer, ...copy, tokenHash: Type.Optional(text) }, materialOf(PeerRecordShape)),
   /** Answers `unauthenticated` for every invalid token, whatever the reason. */
   'token.resolve': ask({ ...ofPartition, hash: text }, dataOf(PeerGrant)),
+  'peer.link.list': ask(ofPeer, forwarded<TSchema>()),
+  /**
+   * What a one-time link is good for. `tokenHash`: of the download token that the asker's browser
+   * gets for it. `unauthenticated` as of `token.resolve`, and if another browser was first.
+   */
+  'link.resolve': ask({ ...ofPartition, hash: text, tokenHash: text }, dataOf(LinkGrant)),
   'peer.count': ask(ofPartition, dataOf(PeerCount)),
   'network.get': ask(ofNetwork, dataOf(fieldsOf(NetworkView, 'name', 'tenants'))),
   /** Networks of one partition, by name, as `host.list`. */
@@ -420,6 +428,16 @@ const writes = {
   'peer.password': ask({ ...ofPeer, p12Password: sealed }, forwarded<typeof PeerView>()),
   'peer.token.create': ask({ ...ofPeer, token: PeerTokenShape }, forwarded<typeof PeerTokenView>()),
   'peer.token.remove': ask({ ...ofPeer, token: id<PeerTokenId>() }, forwarded<Nothing>()),
+  'peer.link.create': ask(
+    {
+      ...ofPeer,
+      link: Type.Object({ id: id<PeerTokenId>(), hash: text, insertedAtMs: number, expiresAtMs: number }),
+    },
+    forwarded<typeof PeerLinkView>(),
+  ),
+  'peer.link.remove': ask({ ...ofPeer, link: id<PeerTokenId>() }, forwarded<Nothing>()),
+  /** Makes the download token good, as `link.resolve` says. `link`: for the audit. */
+  'peer.link.redeem': ask({ ...ofPeer, link: id<PeerTokenId>(), hash: text, tokenHash: text }, dataOf(LinkGrant)),
   'peer.remove': ask(ofPeer, forwarded<Nothing>()),
   /**
    * From a network whose reservation has lapsed, or whose lease no peer has confirmed since a
@@ -536,9 +554,14 @@ const newAsks: Partial<Readonly<Record<AskType, number>>> = {
   'file.get': 3,
   'file.put': 3,
   'host.renew': 3,
+  'link.resolve': 3,
   'metadata.get': 3,
   'metadata.list': 3,
   'metadata.put': 3,
+  'peer.link.create': 3,
+  'peer.link.list': 3,
+  'peer.link.redeem': 3,
+  'peer.link.remove': 3,
   'spec.create': 3,
   'spec.get': 3,
   'spec.plan': 3,

@@ -7,7 +7,7 @@ import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
 import { kept, metadataNames, optionalOf, shown, shownOf, type ContainerSpec } from '../api/fields/container.ts';
 import type { CertificateRef, KeptCertificate, LeaseRecord, NetworkRecord, NetworkSettings } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
-import { TokenScope, type PeerRecord, type PeerRevocation, type PeerToken } from '../api/peer.ts';
+import { TokenScope, type PeerLink, type PeerRecord, type PeerRevocation, type PeerToken } from '../api/peer.ts';
 import type { Sealed, SecretPlace } from '../records/sealed.ts';
 import type { Revocation } from '../api/tenant.ts';
 import { Policy } from '../api/policy.ts';
@@ -68,6 +68,13 @@ export const PeerTokenShape = shape<PeerToken>()(
   Type.Object({ id: id<PeerTokenId>(), scope: TokenScope, hash: text, insertedAtMs: number, expiresAtMs: number }),
 );
 
+const PeerLinkShape = shape<PeerLink>()(
+  Type.Object({
+    ...{ id: id<PeerTokenId>(), hash: text, publicKey: text, insertedAtMs: number, expiresAtMs: number },
+    redeemed: Type.Optional(Type.Object({ tokenHash: text, atMs: number })),
+  }),
+);
+
 export const peerKeys = {
   wireguard: Type.Object({ publicKey: text, privateKey: sealed, presharedKey: sealed }),
   certificate: KeptCertificateShape,
@@ -108,6 +115,7 @@ export const PeerRecordShape = shape<PeerRecord>()(
     renewed: Type.Array(CertificateRefShape),
     revoked: Type.Array(PeerRevocationShape),
     rotatedAtMs: Type.Optional(Type.Array(number)),
+    links: Type.Optional(Type.Array(PeerLinkShape)),
     generation: number,
     told: number,
     toldIn: Type.Optional(number),

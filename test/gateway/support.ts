@@ -192,8 +192,11 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
         return okData({ issued_until: timestamps.inserted_at, expires_at: timestamps.updated_at }, 'created');
       case 'host.create':
         return okData(hostView(ask.host, ask.region), 'created');
+      case 'peer.link.list':
+        return okData([]);
       case 'host.enrol':
       case 'host.renew':
+      case 'link.resolve':
         return refusal('unauthenticated');
       default:
         return refusal('not_found');

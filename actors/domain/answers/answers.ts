@@ -86,6 +86,8 @@ function endedBy(ask: WriteAsk): { readonly of: string; readonly all: boolean } 
       return { of: ask.peer, all: false };
     case 'peer.token.remove':
       return { of: `${ask.peer}/${ask.token}`, all: false };
+    case 'peer.link.remove':
+      return { of: `${ask.peer}/${ask.link}`, all: false };
     default:
       return undefined;
   }

@@ -57,6 +57,10 @@ function madeBy(
       return { peer: ask.peer };
     case 'peer.token.create':
       return { token: ask.token.id };
+    case 'peer.link.create':
+      return { link: ask.link.id };
+    case 'peer.link.redeem':
+      return { peer: ask.peer, link: ask.link };
     case 'key.create':
       return { key_id: ask.made.id };
     case 'network.create':

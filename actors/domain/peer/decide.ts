@@ -30,10 +30,11 @@ import {
 } from '../turn.ts';
 import { changed, damaged, find, kept, revokeAll, shown, told } from './transitions.ts';
 import { isAcknowledged } from '../vpn-state.ts';
-import { goodToken, notGood } from './tokens.ts';
+import { notGood, scopeOf } from './tokens.ts';
 import { peerView, unacknowledgedOf } from './view.ts';
 
 export { certify, password, rotate } from './keys.ts';
+export { linkCreate, linkList, linkRedeem, linkRemove, linkResolve } from './links.ts';
 export { resolve, tokenCreate, tokenRemove } from './tokens.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -207,7 +208,7 @@ export function material(state: PartitionView, ask: Of<'peer.material'>, { nowMs
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   const { tokenHash } = ask;
-  return tokenHash === undefined || goodToken(record, tokenHash, nowMs) !== undefined
+  return tokenHash === undefined || scopeOf(record, tokenHash, nowMs) !== undefined
     ? answer(materialOf(record, ask.known))
     : notGood;
 }

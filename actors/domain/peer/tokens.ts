@@ -3,11 +3,11 @@
  */
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { peerStateOf, type PeerGrant, type PeerRecord, type PeerToken } from '../../../schemas/api/peer.ts';
+import { peerStateOf, type PeerGrant, type PeerRecord, type TokenScope } from '../../../schemas/api/peer.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, conflict, data, refuse, type Turn, type TurnContext } from '../turn.ts';
 import { find, kept } from './transitions.ts';
-import { aliveTokens, tokenView } from './view.ts';
+import { aliveLinks, aliveTokens, tokenView } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -38,11 +38,12 @@ export function tokenRemove(state: PartitionView, ask: Of<'peer.token.remove'>, 
 
 export const notGood = refuse('unauthenticated');
 
-/** The token of this peer with this hash, if it is valid now. */
-export function goodToken(record: PeerRecord | undefined, tokenHash: string, nowMs: number): PeerToken | undefined {
-  const token = record?.tokens.find(({ hash }) => hash === tokenHash);
-  if (record === undefined || token === undefined) return undefined;
-  return token.expiresAtMs > nowMs && peerStateOf(record, nowMs) === 'active' ? token : undefined;
+/** What a token of this peer, or of who redeemed a link to it, opens now; undefined: nothing. */
+export function scopeOf(record: PeerRecord, tokenHash: string, nowMs: number): TokenScope | undefined {
+  if (peerStateOf(record, nowMs) !== 'active') return undefined;
+  const token = aliveTokens(record, nowMs).find(({ hash }) => hash === tokenHash);
+  if (token !== undefined) return token.scope;
+  return aliveLinks(record, nowMs).some(({ redeemed }) => redeemed?.tokenHash === tokenHash) ? 'download' : undefined;
 }
 
 /**
@@ -51,7 +52,7 @@ export function goodToken(record: PeerRecord | undefined, tokenHash: string, now
  */
 export function resolve(state: PartitionView, ask: Of<'token.resolve'>, { nowMs }: TurnContext): Turn {
   const record = state.vpn.peerOfToken(ask.hash);
-  const token = goodToken(record, ask.hash, nowMs);
-  if (record === undefined || token === undefined) return notGood;
-  return answer(data('ok', { tenant: record.tenant, peer: record.id, scope: token.scope } satisfies PeerGrant));
+  const scope = record === undefined ? undefined : scopeOf(record, ask.hash, nowMs);
+  if (record === undefined || scope === undefined) return notGood;
+  return answer(data('ok', { tenant: record.tenant, peer: record.id, scope } satisfies PeerGrant));
 }

@@ -1,9 +1,11 @@
 /** How the API shows a peer, and what its network learns about it. Pure. */
 import { timestamp } from '../../../lib/time/timestamp.ts';
+import { limits } from '../../../schemas/limits.ts';
 import type { CertificateRef } from '../../../schemas/api/network.ts';
 import type { PeerNotice } from '../../../schemas/wire/asks.ts';
 import {
   peerStateOf,
+  type PeerLink,
   type PeerProblem,
   type PeerRecord,
   type PeerRevocation,
@@ -21,6 +23,13 @@ export const tokenView = ({ id, scope, insertedAtMs, expiresAtMs }: PeerToken): 
 
 export const aliveTokens = ({ tokens }: Pick<PeerRecord, 'tokens'>, nowMs: number): PeerToken[] =>
   tokens.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
+
+/** The first browser may repeat for a while, also when the link could no longer be redeemed. */
+export const linkEndMs = ({ redeemed, expiresAtMs }: PeerLink): number =>
+  redeemed === undefined ? expiresAtMs : redeemed.atMs + limits.linkRepeatMs;
+
+export const aliveLinks = ({ links = [], wireguard }: PeerRecord, nowMs: number): PeerLink[] =>
+  links.filter((link) => link.publicKey === wireguard.publicKey && linkEndMs(link) > nowMs);
 
 export const peerView = (record: PeerRecord, nowMs: number): PeerView => ({
   id: record.id,

@@ -49,6 +49,8 @@ export function resourceOf(state: PartitionView, ask: Ask): Resource | undefined
     case 'peer.remove':
     case 'peer.token.create':
     case 'peer.token.remove':
+    case 'peer.link.create':
+    case 'peer.link.remove':
       return { key: keys.peer(ask.tenant, ask.peer), record: state.tenant(ask.tenant).peers.records.get(ask.peer) };
     case 'secret.material':
     case 'secret.put':

@@ -9,7 +9,9 @@ const optional = (description: string) => Type.Optional(Type.String({ descriptio
 export const Author = Type.Object(
   {
     tenant: nullable(Type.Unsafe<TenantId>(Type.String({ description: 'Tenant of the token.' }))),
-    subject: nullable(Type.String({ description: 'The `sub` of the token; null where a join token was used.' })),
+    subject: nullable(
+      Type.String({ description: 'The `sub` of the token; null where a join token or a one-time link was used.' }),
+    ),
     token: nullable(
       Type.String({ description: 'The `jti` of the token, which is the id of an API token; or its short hash.' }),
     ),

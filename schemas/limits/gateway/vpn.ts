@@ -24,6 +24,13 @@ export const vpn = {
   downloadTokenTtlMs: 7 * days,
   pacTokenTtlMs: 365 * days,
   tokenTtlMaxMs: 3 * 365 * days,
+  peerLinks: 20,
+  linkTtlMs: 1 * days,
+  linkTtlMaxMs: 7 * days,
+  /** A client may ask for the longest life by a clock that is ahead by this. */
+  linkClockAheadMs: 1 * minutes,
+  /** Time for which the browser that redeemed a link may repeat that and use its token. */
+  linkRepeatMs: 10 * minutes,
   peerRenewedCertificates: 16,
   /**
    * Revocations of a peer that its network has not acknowledged: with more, the peer gets no new

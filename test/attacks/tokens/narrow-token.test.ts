@@ -62,6 +62,7 @@ const pathOf = ({ name, path }: Route, network: string): string =>
     .replace(':key_id', id)
     .replace(':key', 'h1')
     .replace(':token', id)
+    .replace(':link', id)
     .replace(':secret', 'db')
     .replace(':registry', 'docker.io')
     .replace(/:(id|peer)/, id)

@@ -57,6 +57,8 @@ const safelyUndone: { readonly [R in RouteName]?: string } = {
   'key.create': 'the key is refused',
   'peer.create': 'the peer is refused',
   'peer.token.create': 'the token is refused',
+  'peer.link.create': 'the link is refused',
+  'peer.link.redeem': 'links end within seven days, and a person sees in the audit who opened one',
   'network.create': 'the network is unknown',
   'secret.reseal': 'what is sealed with a key that gateways lack is answered with 503',
   'login.choose': 'a session ends by itself',

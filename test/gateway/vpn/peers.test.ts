@@ -35,7 +35,7 @@ t.test('a token is shown once its hash is stored, and carries its tenant’s par
   const { token = '', ...view } = data;
   t.match(answer, { code: 'created' });
   t.match(view, { scope: 'pac', expires_at: '1970-01-01T00:00:01.000Z' });
-  t.same(parseToken(token), { scope: 'pac', partition: partitionOf(acme, 2) });
+  t.same(parseToken(token), { kind: 'pac', partition: partitionOf(acme, 2) });
   const stored = { id: view['id'] as PeerTokenId, scope: 'pac', hash: hashOfToken(token), expiresAtMs: 1000 };
   t.match(asked, [
     { lane: 'write', question: { type: 'peer.token.create', tenant: acme, peer: peerId, token: stored } },

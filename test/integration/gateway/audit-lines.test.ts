@@ -21,6 +21,8 @@ const compute = '/api/v2/compute';
 const operatorApi = '/api/v2/operator';
 const peersApi = '/api/forage';
 const absent = '01890000-0000-7000-8000-000000000000';
+/** What a browser sends with a one-time link. */
+const verifier = randomBytes(32).toString('base64url');
 const canary = `canary-${randomBytes(8).toString('hex')}`;
 
 const ground = await startGround(t);
@@ -75,6 +77,7 @@ const of = (requestId: string, { lines }: { readonly lines: readonly AuditLine[]
 
 interface Made {
   readonly id: string;
+  readonly url: string;
   readonly join_token: string;
   readonly host: { readonly key: string };
 }
@@ -238,6 +241,25 @@ const cases: readonly Case[] = [
     target: () => ({ peer: made['peer'], token: made['peer token'] }),
   },
   { route: 'peer.token.remove', path: () => `${peer()()}/tokens/${made['peer token']}`, status: 204 },
+  {
+    route: 'peer.link.create',
+    path: peer('/links'),
+    body: {},
+    status: 201,
+    keep: ({ id, url }) => {
+      made['link'] = id;
+      made['link token'] = new URL(url).hash.slice(1);
+    },
+    target: () => ({ peer: made['peer'], link: made['link'] }),
+  },
+  {
+    route: 'peer.link.redeem',
+    token: undefined,
+    path: `${peersApi}/links/redeem`,
+    body: () => ({ token: made['link token'], verifier }),
+    target: () => ({ peer: made['peer'], link: made['link'] }),
+  },
+  { route: 'peer.link.remove', path: () => `${peer()()}/links/${made['link']}`, status: 204 },
   { route: 'peer.password', path: () => `${peersApi}/p12/${made['peer']}/password`, status: 201 },
   { route: 'peer.remove', path: peer(), status: 204 },
   { ...asOperator, route: 'secret.reseal', path: `${operatorApi}/vpn-keys/reseal` },
@@ -427,7 +449,7 @@ t.test('no line has a value that was sent', async (t) => {
   }
   const text = messages.join('\n');
   t.match(text, 'container.create');
-  for (const secret of [canary, acme, operator, made['join'] ?? '?'])
+  for (const secret of [canary, acme, operator, verifier, made['join'] ?? '?', made['link token'] ?? '?'])
     t.notOk(text.includes(secret), secret.slice(0, 9));
 });
 

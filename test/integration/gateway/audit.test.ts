@@ -21,6 +21,7 @@ const answers: Partial<Record<Ask['type'], AnswerOf>> = {
   'peer.update': okData({}),
   'peer.remove': { code: 'no_content', body: '' },
   'peer.token.remove': { code: 'no_content', body: '' },
+  'peer.link.remove': { code: 'no_content', body: '' },
   'peer.password': okData({}),
   'secret.remove': { code: 'no_content', body: '' },
   'login.remove': { code: 'no_content', body: '' },
@@ -118,6 +119,12 @@ const cases: readonly Case[] = [
     path: `${peers}/tokens/${peerToken}`,
     event: 'peer_token_removed',
     fields: { tenant: 'acme', peer, token_id: peerToken },
+  },
+  {
+    method: 'DELETE',
+    path: `${peers}/links/${peerToken}`,
+    event: 'peer_link_removed',
+    fields: { tenant: 'acme', peer, link_id: peerToken },
   },
   {
     method: 'POST',

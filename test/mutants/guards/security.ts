@@ -10,6 +10,13 @@ export const security: readonly Guard[] = [
     killedBy: 'test/actors/domain/peer.test.ts',
   },
   {
+    name: 'second browser redeems a link',
+    guard: 'A one-time link is for the browser that redeemed it first',
+    file: 'actors/domain/peer/links.ts',
+    changes: [{ in: 'goodLink', always: 'link.redeemed.tokenHash === tokenHash' }],
+    killedBy: 'test/actors/domain/peer-links.test.ts',
+  },
+  {
     name: 'deleted key not revoked',
     guard: 'With a key its token goes, in one commit (ADR 41)',
     file: 'actors/domain/tenant/keys.ts',

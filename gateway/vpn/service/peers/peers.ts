@@ -9,7 +9,7 @@ import { servesTenant } from '../../../../schemas/api/network.ts';
 import type { NetworkRecord, Reservation } from '../../../../schemas/api/network.ts';
 import type { Sealed } from '../../../../schemas/records/sealed.ts';
 import { peerStateOf } from '../../../../schemas/api/peer.ts';
-import type { PeerRecord, PeerToken, TokenScope } from '../../../../schemas/api/peer.ts';
+import type { PeerLink, PeerRecord, PeerToken, TokenScope } from '../../../../schemas/api/peer.ts';
 import type { Clock } from '../../../../lib/time/clock.ts';
 import type { Outcome } from '../../../../lib/rpc/partition-client.ts';
 import { succeeded } from '../../../call.ts';
@@ -51,6 +51,8 @@ export interface NewPeer {
   readonly pacToken: string;
   readonly downloadToken: string;
 }
+
+type NewLink = Omit<PeerLink, 'publicKey' | 'redeemed'>;
 
 /** RFC 9525 defines names of services only, so peers get names in a domain of our own. */
 const localIdOf = (peer: PeerId, network: NetworkName): string => `${peer}.${domainOfPeers(network)}`;
@@ -197,6 +199,15 @@ export class PeerMaker {
     const { text, hash } = newToken(scope, partitionOf(tenant));
     const token = { id: newTokenId(), scope, hash, insertedAtMs, expiresAtMs: expiresAtMs ?? insertedAtMs + ttlMs };
     return { text, token };
+  }
+
+  /** A link's text and what is stored of it. `expiresAtMs` null: the usual life of links. */
+  newLink(tenant: TenantId, expiresAtMs: number | null): { text: string; link: NewLink } {
+    const { clock, partitionOf, newTokenId } = this.#options;
+    const insertedAtMs = clock.nowMs();
+    const { text, hash } = newToken('link', partitionOf(tenant));
+    const link = { id: newTokenId(), hash, insertedAtMs, expiresAtMs: expiresAtMs ?? insertedAtMs + limits.linkTtlMs };
+    return { text, link };
   }
 
   sealPassword(tenant: TenantId, peer: PeerId, password: string, { vault }: Keyring): Sealed {

@@ -13,6 +13,7 @@ const secret: ReadonlySet<WriteName> = new Set<WriteName>([
   'peer.rotate',
   'peer.password',
   'peer.token.create',
+  'peer.link.create',
 ]);
 
 const idIn = (body: unknown) => (body as { data: { id: string } }).data.id;

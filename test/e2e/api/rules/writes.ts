@@ -156,6 +156,12 @@ export async function worldOf(rig: Stack): Promise<World> {
     'peer.rotate': () => peer((id) => `peers/${id}/rotate`),
     'peer.password': () => peer((id) => `p12/${id}/password`),
     'peer.token.create': () => peer((id) => `peers/${id}/tokens`, { scope: 'download' }),
+    'peer.link.create': () => peer((id) => `peers/${id}/links`, {}),
+    'peer.link.remove': async () => {
+      const made = await peer((id) => `peers/${id}/links`);
+      const { data } = await make<{ id: string }>(acme, 'POST', made.path, {});
+      return { ...made, path: `${made.path}/${data.id}` };
+    },
     'peer.token.remove': () => peer((id, { tokens }) => `peers/${id}/tokens/${tokens[0]?.id}`),
     'network.create': async () => ({ path: `${operatorArea}/networks`, body: newNetwork() }),
     'network.put': async () => {
