@@ -1,10 +1,9 @@
-/** The files of a peer: `peer config`, `peer qr` and `peer link`. */
+/** The files of a peer: `peer config` and `peer qr`. */
 import { writePrivateFile } from '../../../lib/process/private-file.ts';
-import { bodyOf, dataOf } from '../../client/api.ts';
+import { bodyOf } from '../../client/api.ts';
 import type { Context } from '../../context.ts';
 import { Refused, WrongUsage } from '../../terminal/errors.ts';
 import { joined } from '../../terminal/output.ts';
-import { tableOf } from '../../terminal/table.ts';
 import { findPeer } from '../find.ts';
 
 export const formats = ['wireguard', 'mobileconfig', 'sswan', 'ps1', 'swanctl', 'json', 'p12'] as const;
@@ -61,38 +60,4 @@ export async function qr(context: Context, name: string, { output }: { readonly 
     );
   }
   terminal.stdout.write(joined([joined(lines.map(isTTY ? blackOnWhite : String), '\n'), '\n']));
-}
-
-interface LinkOptions {
-  readonly pac?: true;
-  readonly expires?: string;
-}
-
-/** Files that a device fetches with a download token, by purpose. */
-const linkPaths = {
-  WireGuard: 'config/:peer',
-  'WireGuard, QR code': 'config/:peer/qr',
-  'iPhone, iPad, Mac': 'profile/:peer?format=mobileconfig',
-  'Android, strongSwan': 'profile/:peer?format=sswan',
-  Windows: 'profile/:peer?format=ps1',
-  'Linux, strongSwan': 'profile/:peer?format=swanctl',
-  'PKCS#12': 'p12/:peer',
-} as const;
-
-export async function link(context: Context, name: string, { pac, expires }: LinkOptions): Promise<void> {
-  const { api, server, show, tell } = context;
-  const { id: peer } = await findPeer(context, name);
-  const scope = pac === true ? 'pac' : 'download';
-  const body = { scope, ...(expires === undefined ? {} : { expires_at: expires }) } as const;
-  const made = await dataOf(api.POST('/api/forage/peers/{peer}/tokens', { params: { path: { peer } }, body }));
-  const paths = pac === true ? { 'Proxy auto-config': 'pac' } : linkPaths;
-  const links = Object.entries(paths).map(([what, path]) => {
-    const url = new URL(`${server}/api/forage/${path.replace(':peer', peer)}`);
-    url.searchParams.set('token', made.token);
-    return { for: what, url: url.href };
-  });
-  const rows = links.map((one) => [one.for, one.url]);
-  show({ ...made, links }, tableOf(['for', 'address'], rows, ''));
-  const danger = pac === true ? '' : ' Who has one has the keys of the device.';
-  tell(`They end at ${made.expires_at}.${danger} To end them now: longshore peer unlink ${name} ${made.id}`);
 }

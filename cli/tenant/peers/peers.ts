@@ -7,7 +7,8 @@ import { listing, shortIds, showing, showList } from '../../terminal/list.ts';
 import { agoText } from '../../terminal/table.ts';
 import { each } from '../each.ts';
 import { findPeer, peersOf } from '../find.ts';
-import { config, formats, link, qr, type Format } from './files.ts';
+import { config, formats, qr, type Format } from './files.ts';
+import { link, links, unlink, type LinkOptions } from './links.ts';
 
 async function list(context: Context): Promise<void> {
   const items = await peersOf(context);
@@ -70,13 +71,6 @@ async function password(context: Context, name: string): Promise<void> {
   context.show(made, made.p12_password);
 }
 
-async function unlink(context: Context, name: string, token: string): Promise<void> {
-  const { id: peer } = await findPeer(context, name);
-  const path = { peer, token };
-  await doneOf(context.api.DELETE('/api/forage/peers/{peer}/tokens/{token}', { params: { path } }));
-  context.show({ peer, token }, token);
-}
-
 const change =
   (verb: 'enable' | 'disable' | 'rm') =>
   (context: Context, names: readonly string[]): Promise<void> =>
@@ -104,7 +98,7 @@ export function addPeers(program: Command, terminal: Terminal): void {
     .option('--route <cidr>', 'Destinations to reach through the VPN (default: the routes of the network)', collect)
     .option('--dns <address>', 'DNS server of the peer (default: the DNS servers of the network)', collect)
     .action(action<[string, AddOptions]>(terminal, add));
-  showing(named('inspect <peer>', 'Show a peer and its links, as JSON')).action(action<[string]>(terminal, inspect));
+  showing(named('inspect <peer>', 'Show a peer, as JSON')).action(action<[string]>(terminal, inspect));
   named('config <peer>', 'Print a configuration file of a peer')
     .addOption(new Option('--format <format>', 'Kind of configuration file').choices(formats).default('wireguard'))
     .option('-o, --output <file>', 'File to write to, readable only by you (default: standard output)')
@@ -113,11 +107,13 @@ export function addPeers(program: Command, terminal: Terminal): void {
     .option('-o, --output <file>', 'SVG file to write to (default: the terminal)')
     .action(action<[string, { output?: string }]>(terminal, qr));
   expires(named('link <peer>', 'Create download links to the files of a peer, for a device that is not signed in'))
+    .addOption(new Option('--once', 'Create one link that one browser can open, once').conflicts('pac'))
     .option('--pac', 'Create a link to the proxy auto-config (PAC) file only')
-    .action(action<[string, { pac?: true; expires?: string }]>(terminal, link));
-  named('unlink <peer> <token>', 'Revoke the download links of one "peer link"').action(
-    action<[string, string]>(terminal, unlink),
+    .action(action<[string, LinkOptions]>(terminal, link));
+  listing(named('links <peer>', 'List the links of a peer that are still good, without their addresses')).action(
+    action<[string]>(terminal, links),
   );
+  named('unlink <peer> <id>', 'Revoke what one "peer link" created').action(action<[string, string]>(terminal, unlink));
   named('password <peer>', 'Set a new password for the PKCS#12 bundle of a peer, and print it').action(
     action<[string]>(terminal, password),
   );

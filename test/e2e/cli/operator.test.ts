@@ -97,6 +97,18 @@ t.test('peers and operators', async (t) => {
     await ok('peer', 'unlink', 'laptop', id);
     t.equal((await fetch(links[0]?.url ?? '')).status, 401);
     t.match(await ok('peer', 'link', 'laptop', '--pac'), /^Proxy auto-config +http\S+\/api\/forage\/pac\?token=/m);
+    const once = await ok('peer', 'link', 'laptop', '--once', '--expires', '7d');
+    t.match(once, /^http\S+\/vpn#lsl_\d+_[\w-]{43}\n$/);
+    const listed = await ok('peer', 'links', 'laptop');
+    const [, onceId = ''] = /^(\S+) +once +\S+ +20\S+Z$/m.exec(listed) ?? [];
+    t.match(listed, /^ID +KIND +AGE +ENDS +OPENED\n(?:\S+ +(?:download|pac|once) .*\n){4}$/);
+    t.equal(await ok('peer', 'unlink', 'laptop', onceId), `${onceId}\n`);
+    t.notMatch(await ok('peer', 'links', 'laptop'), 'once');
+    t.match(await longshore(['peer', 'unlink', 'laptop', onceId], { env: acme }), { code: 1, err: /\S/ });
+    t.match(await longshore(['peer', 'link', 'laptop', '--once', '--pac'], { env: acme }), {
+      code: 2,
+      err: /cannot be used with/,
+    });
     t.match(await ok('peer', 'password', 'laptop'), /^\S{12,}\n$/);
     await ok('peer', 'disable', 'laptop');
     t.match(JSON.parse(await ok('peer', 'inspect', 'laptop')), { state: 'disabled', enabled: false });
