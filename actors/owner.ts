@@ -13,12 +13,13 @@ import { PartitionClient } from '../lib/rpc/partition-client.ts';
 import { createSlices, type Slices } from '../lib/time/slices.ts';
 import { rateLimitedLog, type RateLimitedLog } from '../lib/rate-limited-log.ts';
 import type { Capacity } from '../schemas/api/host.ts';
-import type { MemberId, TenantId } from '../schemas/ids.ts';
+import type { MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { buckets } from '../schemas/records/buckets.ts';
 import { incarnationOf, type Cluster } from '../schemas/records/cluster.ts';
 import { partitionOf, subjects, type Sender } from '../schemas/wire/subjects.ts';
 import { createDomain, records } from './domain/domain.ts';
+import type { TenantIpv4 } from './domain/turn.ts';
 import type { StateRecord } from './domain/records.ts';
 import { createEffects } from './effects.ts';
 import { serveAsks, sourceOf, type AskOptions } from './endpoints/asks.ts';
@@ -50,7 +51,7 @@ import type { WentBack } from './runtime/store/fence.ts';
 import type { Store } from './runtime/store/store.ts';
 import { Sweeper } from './sweeper.ts';
 import { createUsageStore } from './usage/store.ts';
-import { ipv4RangeIn, ipv4SliceOf, type Ipv4Slice } from '../schemas/tenant-network.ts';
+import { ipv4RangeIn, ipv4SliceOf } from '../schemas/tenant-network.ts';
 
 /** Time for which a process answers `not_owner` after it gave a partition away. */
 const notOwnerLingerMs = 500;
@@ -363,7 +364,7 @@ class OwnerProcess implements Owner {
       incarnation: incarnationOf(cluster),
       fleet,
       ledger: fleet.placements,
-      ipv4SliceOf: sliceIn(cluster),
+      tenantIpv4: ipv4In(cluster),
     });
     const events = createEventSink(nc, newToken);
     const audit = createEventSink(nc, newToken);
@@ -457,8 +458,12 @@ function revocationOf({
   return createRevocation({ accounts, account: hostsAccount.publicKey, ttlMs: hostCredentialsTtlMs, clock, log });
 }
 
-/** Where containers of a tenant get IPv4 addresses; undefined: the cluster gives none. */
-function sliceIn({ tenantIpv4, partitions }: Cluster): ((tenant: TenantId) => Ipv4Slice) | undefined {
+/** Where containers get IPv4 addresses; undefined: the cluster gives none. */
+function ipv4In({ tenantIpv4, partitions }: Cluster): TenantIpv4 | undefined {
   const range = tenantIpv4 === undefined ? undefined : ipv4RangeIn(tenantIpv4);
-  return range && ((tenant) => ipv4SliceOf(range, partitionOf(tenant, partitions), partitions));
+  if (tenantIpv4 === undefined || range === undefined) return undefined;
+  return {
+    range: tenantIpv4,
+    sliceOf: (tenant) => ipv4SliceOf(range, partitionOf(tenant, partitions), partitions),
+  };
 }

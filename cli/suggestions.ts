@@ -91,7 +91,7 @@ const advices: readonly (readonly [words: string, text: string])[] = [
   ['--for', '"longshore wait" takes a status, and without one waits until the container is up or its job has ended.'],
   ['--wide', '"longshore ps --output wide" shows more of each container.'],
   ['-c', 'The command of a container follows --, such as: longshore run IMAGE -- sh -c date'],
-  ['--network --link', 'Longshore has no networks of containers.'],
+  ['--network --link', 'The containers of a tenant reach each other by name: "longshore network names".'],
   ['--privileged', 'Longshore has no privileged containers.'],
   ['-it', 'Options stand before the container, such as: longshore exec -it web sh'],
   ['--mount --volume -v', 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.'],

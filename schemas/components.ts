@@ -23,6 +23,7 @@ import * as secret from './api/secret.ts';
 import * as run from './api/sessions/run.ts';
 import * as spec from './api/spec.ts';
 import * as tenant from './api/tenant.ts';
+import * as tenantNetwork from './api/tenant-network.ts';
 import { ContainerStats } from './api/usage/stats.ts';
 import * as usage from './api/usage/usage.ts';
 
@@ -136,6 +137,8 @@ export const components = {
   HostRenew: host.RenewBody,
   HostWithToken: host.HostWithToken,
   TenantHost: host.TenantHost,
+  TenantName: tenantNetwork.TenantName,
+  TenantNetwork: tenantNetwork.TenantNetwork,
 
   P12Password: peer.P12Password,
   LinkRedeem: link.LinkRedeemBody,

@@ -61,6 +61,7 @@ import { ContainerSecrets, ContainerSecretsBody, LoginBody, LoginView, SecretBod
 import { ContainerStats } from './api/usage/stats.ts';
 import { OperatorUsage, usageGrains, UsageView } from './api/usage/usage.ts';
 import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantSummary, TenantView } from './api/tenant.ts';
+import { TenantName, TenantNetwork } from './api/tenant-network.ts';
 import type { Scope } from './scopes.ts';
 import { containerStatuses } from './words.ts';
 
@@ -532,6 +533,30 @@ export const routes = [
     query: { limit: integer(1, limits.listMax, limits.listMax, 'Hosts in a page.'), cursor },
     success: 'ok',
     data: Type.Array(TenantHost),
+    beside: nextCursor,
+    errors: ['invalid'],
+  },
+  {
+    name: 'tenant.network',
+    method: 'GET',
+    path: '/api/v2/network',
+    access: 'tenant',
+    scopes: readers,
+    summary: 'Get the network that the caller’s containers reach each other in.',
+    success: 'ok',
+    data: TenantNetwork,
+    errors: [],
+  },
+  {
+    name: 'tenant.names',
+    method: 'GET',
+    path: '/api/v2/network/names',
+    access: 'tenant',
+    scopes: readers,
+    summary: 'List the names in the network of the caller’s containers, in their order.',
+    query: { limit: integer(1, limits.listMax, limits.listDefault, 'Names in a page.'), cursor },
+    success: 'ok',
+    data: Type.Array(TenantName),
     beside: nextCursor,
     errors: ['invalid'],
   },

@@ -87,3 +87,17 @@ export function labelOf(name: string): string | undefined {
   const lower = name.toLowerCase();
   return label.test(lower) ? lower : undefined;
 }
+
+interface Named {
+  readonly id: ContainerId;
+  readonly name: string;
+}
+
+const isLower = ({ name }: Named): boolean => name === name.toLowerCase();
+
+/**
+ * Of two containers that DNS knows by one label, such as `web` and `Web`, whether the first has it:
+ * the one whose name is the label, else the older.
+ */
+export const hasLabelBefore = (one: Named, other: Named): boolean =>
+  isLower(one) === isLower(other) ? one.id < other.id : isLower(one);

@@ -27,6 +27,7 @@ import * as signing from './signing/keys.ts';
 import { conditional, headed } from './preconditions/decide.ts';
 import type { PartitionView } from './state.ts';
 import * as tenant from './tenant/decide.ts';
+import * as tenantNetwork from './tenant/network.ts';
 import * as key from './tenant/keys.ts';
 import { answer, data, type Turn, type TurnContext } from './turn.ts';
 
@@ -82,6 +83,10 @@ function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn 
       return tenant.quota(state, ask, context);
     case 'tenant.hosts':
       return tenant.hosts(state, ask, context);
+    case 'tenant.network':
+      return tenantNetwork.network(state, ask, context);
+    case 'tenant.names':
+      return tenantNetwork.names(state, ask, context);
     case 'tenant.get':
       return tenant.get(state, ask);
     case 'host.get':

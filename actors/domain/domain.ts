@@ -255,16 +255,16 @@ export interface DomainOptions {
   readonly fleet: FleetView;
   readonly ledger: PlacementLedger;
   /** Absent: containers get no IPv4 addresses. */
-  readonly ipv4SliceOf?: TurnContext['ipv4SliceOf'];
+  readonly tenantIpv4?: TurnContext['tenantIpv4'];
 }
 
-export function createDomain({ cluster, incarnation, fleet, ledger, ipv4SliceOf }: DomainOptions): Domain<Longshore> {
+export function createDomain({ cluster, incarnation, fleet, ledger, tenantIpv4 }: DomainOptions): Domain<Longshore> {
   return {
     context: (times, origin) => ({
       ...times,
       cluster,
       fleet,
-      ipv4SliceOf,
+      tenantIpv4,
       requestId: origin?.rid ?? null,
       trace: origin?.trace,
     }),

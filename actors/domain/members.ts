@@ -4,12 +4,16 @@
  */
 import type { ContainerRecord } from '../../schemas/api/container.ts';
 import type { HostKey, TenantId } from '../../schemas/ids.ts';
+import { hasLabelBefore, labelOf } from '../../schemas/tenant-network.ts';
 import { digestOfMembers, type Member } from '../../schemas/wire/members.ts';
 import { basisOf } from '../../schemas/wire/set-digest.ts';
 
-/** Undefined: it is to go. */
-export function memberOf({ tenant, id, spec, desired, placement, ipv4 }: ContainerRecord): Member | undefined {
-  if (desired === 'removed') return undefined;
+export const isMember = ({ desired }: ContainerRecord): boolean => desired !== 'removed';
+
+/** Undefined: it is none. */
+export function memberOf(record: ContainerRecord): Member | undefined {
+  if (!isMember(record)) return undefined;
+  const { tenant, id, spec, placement, ipv4 } = record;
   const { name, project, aliases = [] } = spec;
   return {
     tenant,
@@ -57,4 +61,23 @@ export function summaryOf(revision: number, incarnation: number, records: Iterab
   const members = [...membersOf(records)];
   const hosts = new Set(members.flatMap(({ host }) => (host === null ? [] : [host])));
   return { revision, digest: digestOfMembers(basisOf(incarnation), members), hosts };
+}
+
+export interface NameOfMember {
+  readonly name: string;
+  readonly kind: 'alias' | 'name';
+  readonly member: Member;
+}
+
+/** All names that lead to members, as the resolvers of their hosts have them (zones.ts). */
+export function* namesOf(members: Iterable<Member>): Generator<NameOfMember, void, void> {
+  const holders = new Map<string, Member>();
+  for (const member of members) {
+    if (member.project !== undefined) for (const name of member.aliases ?? []) yield { name, kind: 'alias', member };
+    const label = labelOf(member.name);
+    if (label === undefined) continue;
+    const other = holders.get(label);
+    if (other === undefined || hasLabelBefore(member, other)) holders.set(label, member);
+  }
+  for (const [name, member] of holders) yield { name, kind: 'name', member };
 }

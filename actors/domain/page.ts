@@ -29,10 +29,23 @@ export function pageByKey<T>(
     render,
   }: Omit<Page<T>, 'before' | 'matches'> & { keyOf: (item: T) => string; after: string },
 ): Turn {
-  const rest = [...all]
-    .filter((item) => keyOf(item) > after)
-    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
-  return pageOf(rest, { bytes: maxBytes, items: limit }, render);
+  // One more says that there are more. What can't be on the page is dropped as it comes: of a
+  // hundred thousand, not all are sorted.
+  const most = limit + 1;
+  let rest: (readonly [key: string, item: T])[] = [];
+  let end: string | undefined;
+  const cut = (): void => {
+    rest = rest.sort(([one], [other]) => (one < other ? -1 : 1)).slice(0, most);
+    if (rest.length === most) end = rest.at(-1)?.[0];
+  };
+  for (const item of all) {
+    const key = keyOf(item);
+    if (key <= after || (end !== undefined && key > end)) continue;
+    rest.push([key, item]);
+    if (rest.length >= 2 * most) cut();
+  }
+  cut();
+  return pageOf(rest, { bytes: maxBytes, items: limit }, ([, item]) => render(item));
 }
 
 /** As many of the items as there is room for, and whether there are more. */

@@ -76,6 +76,12 @@ export interface FleetView {
   readonly ceiling: Capacity;
 }
 
+export interface TenantIpv4 {
+  /** Of the cluster, as CIDR. */
+  readonly range: string;
+  readonly sliceOf: (tenant: TenantId) => Ipv4Slice;
+}
+
 export interface TurnContext {
   /** Id of the cluster. */
   readonly cluster: string;
@@ -90,8 +96,8 @@ export interface TurnContext {
    * measured by it, and never by `nowMs`, which stands still while the wall clock is set back.
    */
   readonly servedMs: number;
-  /** Where containers of a tenant get IPv4 addresses; undefined: they get none. */
-  readonly ipv4SliceOf?: ((tenant: TenantId) => Ipv4Slice) | undefined;
+  /** Where containers get IPv4 addresses; undefined: they get none. */
+  readonly tenantIpv4?: TenantIpv4 | undefined;
   readonly fleet: FleetView;
   /** Null: no request causes the turn. */
   readonly requestId: string | null;

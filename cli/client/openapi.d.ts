@@ -139,6 +139,46 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/network': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the network that the caller’s containers reach each other in.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['tenant_network'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/network/names': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the names in the network of the caller’s containers, in their order.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['tenant_names'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/compute/usage': {
     parameters: {
       query?: never;
@@ -3359,6 +3399,29 @@ export interface components {
       key: string;
       region: string;
     };
+    TenantName: {
+      /** @description A DNS label, in lower case. */
+      name: string;
+      /** Format: uuid */
+      container_id: string;
+      /**
+       * @description `name`: for all containers of the tenant. `alias`: for those of the project, before names.
+       * @enum {string}
+       */
+      kind: 'alias' | 'name';
+      project: string | null;
+      ipv4: string | null;
+      ipv6: string;
+    };
+    TenantNetwork: {
+      ipv4: string | null;
+      /** @description Range of addresses, as CIDR; it is the cluster’s, for all tenants. */
+      ipv6: string;
+      /** @description Names are below it, and hold without it: `internal`. */
+      domain: string;
+      /** @description How many containers are in the network. */
+      members: number;
+    };
     P12Password: {
       p12_password: string;
     };
@@ -4713,6 +4776,80 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['TenantHost'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  tenant_network: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['TenantNetwork'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  tenant_names: {
+    parameters: {
+      query?: {
+        /** @description Names in a page. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['TenantName'][];
             next_cursor?: string;
           };
         };

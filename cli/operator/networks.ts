@@ -1,10 +1,11 @@
-/** `network`: VPN networks, for operators. */
+/** `network`: that of a tenant's containers; and VPN networks, for operators. */
 import type { Command } from 'commander';
 import { dataOf, doneOf, orNone, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
 import type { Values } from '../../lib/values.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { carryOut, settable, settingsWith, type SetOptions } from '../settings/set.ts';
+import { addTenantNetwork } from '../tenant/network.ts';
 import { listing, showing, showList } from '../terminal/list.ts';
 
 const path = (network: string) => ({ params: { path: { network } } });
@@ -60,8 +61,11 @@ async function remove({ api, show }: Context, name: string): Promise<void> {
 }
 
 export function addNetworks(program: Command, terminal: Terminal): void {
-  const network = program.command('network').description('Manage VPN networks (operators only)');
-  listing(network.command('ls').description('List VPN networks')).action(action(terminal, list));
+  const network = program.command('network').description('Show the network of your containers; manage VPN networks');
+  addTenantNetwork(network, terminal);
+  listing(network.command('ls').description('List VPN networks (this and the following: operators only)')).action(
+    action(terminal, list),
+  );
   showing(network.command('get <network>').description('Show the settings and certificates of a VPN network')).action(
     action<[string]>(terminal, get),
   );

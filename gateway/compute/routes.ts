@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { TenantHost } from '../../schemas/api/host.ts';
+import { isNameKey, keyOfName } from '../../schemas/api/tenant-network.ts';
 import { earlierTag } from '../../schemas/api/etag.ts';
 import type { AskOwner, LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import {
@@ -177,8 +178,22 @@ export function containerRoutes(options: ContainerRoutesOptions) {
     });
   };
 
+  const network: HandlerOf<'tenant.network'> = (call) =>
+    ask('read', call, { type: 'tenant.network', tenant: tenantOf(call), ...call.origin });
+
+  const names: HandlerOf<'tenant.names'> = (call) => {
+    const { limit } = call.query;
+    const tenant = tenantOf(call);
+    return listByKey(call.query, { isKey: isNameKey, keyOf: keyOfName }, async (after) => {
+      const outcome = await ask('read', call, { type: 'tenant.names', tenant, limit, after, ...call.origin });
+      return succeeded(outcome) ? [decodeAnswer('tenant.names', outcome.body)] : outcome;
+    });
+  };
+
   return {
     'tenant.hosts': hosts,
+    'tenant.network': network,
+    'tenant.names': names,
     'container.list': list,
     'container.overview': overview,
     'labels.get': labels.get,

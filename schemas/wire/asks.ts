@@ -17,6 +17,7 @@ import { Policy, type PolicyView } from '../api/policy.ts';
 import { PeerView, type PeerKeys, type PeerRecord, type PeerToken, type PeerTokenView } from '../api/peer.ts';
 import type { PeerLinkView } from '../api/peer-link.ts';
 import { TenantSettings, TenantSummary, type QuotaView, type TenantView } from '../api/tenant.ts';
+import { TenantName, type TenantNetwork } from '../api/tenant-network.ts';
 import type {
   ContainerId,
   HostKey,
@@ -235,6 +236,9 @@ const reads = {
   'tenant.quota': ask({ ...ofTenant, region: text }, forwarded<typeof QuotaView>()),
   /** Hosts of the tenant's regions, by key. `after`: the last key of the page before, or empty. */
   'tenant.hosts': ask({ ...ofTenant, limit: number, after: text }, keyPageOf(TenantHost)),
+  'tenant.network': ask(ofTenant, forwarded<typeof TenantNetwork>()),
+  /** Names in the network of the tenant, by `keyOfName`, as `tenant.hosts`. */
+  'tenant.names': ask({ ...ofTenant, limit: number, after: text }, keyPageOf(TenantName)),
   /** Tenants of one partition of which something is stored, by id; `after` as in `host.list`. */
   'tenant.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(TenantSummary, 'id'))),
   /**
@@ -566,6 +570,8 @@ const newAsks: Partial<Readonly<Record<AskType, number>>> = {
   'spec.get': 3,
   'spec.plan': 3,
   'spec.put': 3,
+  'tenant.names': 3,
+  'tenant.network': 3,
 };
 
 /** An owner of the last release understands `declared` in the place of these. */

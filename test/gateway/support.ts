@@ -107,6 +107,7 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       case 'network.list':
       case 'tenant.list':
       case 'tenant.hosts':
+      case 'tenant.names':
         return { code: 'ok', body: '{"data":[],"more":false}' };
       case 'audit.recent':
         return okData({ lines: [], more: false });
@@ -176,6 +177,8 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
         return okData({ events: [], by: [], more: false, last: 1e9 });
       case 'container.status':
         return found === undefined ? refusal('not_found') : okData(statusView(ask.id, found.status));
+      case 'tenant.network':
+        return okData({ ipv4: null, ipv6: 'fd5e::/48', domain: 'internal', members: containers.size });
       case 'tenant.quota':
         return okData({ region: ask.region, usage: {}, caps: {} });
       case 'tenant.get':

@@ -68,7 +68,7 @@ export type Creation = Omit<Of<'container.create'>, 'type'> & Partial<Pick<Conta
 
 function newRecord(state: PartitionView, ask: Creation, tenant: TenantView, context: TurnContext): ContainerRecord {
   const { spec, policy, secrets } = ask;
-  const slice = context.ipv4SliceOf?.(ask.tenant);
+  const slice = context.tenantIpv4?.sliceOf(ask.tenant);
   const ipv4 = slice && state.nextIpv4(slice, context.nowMs);
   const insertedAtMs = insertionMs(tenant.newest, ask.id, context.nowMs);
   return {

@@ -130,7 +130,7 @@ function networkView({ id, spec, observed, ipv4 }: ContainerRecord, context: Tur
     state: 'unavailable' as const,
     message: 'its host has not attached it to the network',
   };
-  const lacksIpv4 = ipv4 === undefined && context.ipv4SliceOf !== undefined;
+  const lacksIpv4 = ipv4 === undefined && context.tenantIpv4 !== undefined;
   return {
     ipv4: ipv4 ?? null,
     ipv6: ipv6Of(context.cluster, id),

@@ -9,6 +9,7 @@ import type { ContainerId, KeyId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
 import { TenantFiles, type FilesView } from '../file/state.ts';
+import { isMember } from '../members.ts';
 import { List, newestOf, type ListView } from '../order.ts';
 import type { StateRecord } from '../records.ts';
 import { TenantSecrets, type SecretsView } from '../secret/state.ts';
@@ -47,6 +48,8 @@ export interface TenantView {
   readonly answersBytes: number;
   /** By region; `*` is all. */
   usage(region: string): QuotaAmounts;
+  /** How many containers are in its network (members.ts). */
+  readonly members: number;
 }
 
 /** Whether something of it is stored: settings, containers, secrets, peers, or their remains. */
@@ -146,6 +149,7 @@ export class TenantState implements TenantView {
   readonly keys = new Map<KeyId, KeyRecord | null>();
   readonly answers = new Map<string, AnswerRecord>();
   answersBytes = 0;
+  members = 0;
   readonly #usage = new Map<string, MutableAmounts>();
 
   constructor(tenant: TenantId) {
@@ -209,6 +213,7 @@ export class TenantState implements TenantView {
   }
 
   count(record: ContainerRecord, sign: 1 | -1): void {
+    if (isMember(record)) this.members += sign;
     const more = quotaAmountsOf(record);
     const regions = record.placement.phase === 'placed' ? ['*', record.placement.region] : ['*'];
     for (const region of regions) {

@@ -6,7 +6,7 @@
 import { contains, hostCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
 import { byTenant } from '../../../schemas/wire/members.ts';
 import type { DesiredNetwork, NamedMember } from '../../../schemas/wire/net.ts';
-import { internalDomain, labelOf } from '../../../schemas/tenant-network.ts';
+import { hasLabelBefore, internalDomain, labelOf } from '../../../schemas/tenant-network.ts';
 
 /** What a container sees. */
 export interface Zone {
@@ -67,8 +67,8 @@ function namesOf(members: readonly NamedMember[]): TenantNames {
   const byAddress = new Map<string, NamedMember>();
   for (const member of members) {
     const label = labelOf(member.name);
-    // Of `web` and `Web`, the name that is written as DNS has it.
-    if (label !== undefined && (label === member.name || !byLabel.has(label))) byLabel.set(label, member);
+    const other = label === undefined ? undefined : byLabel.get(label);
+    if (label !== undefined && (other === undefined || hasLabelBefore(member, other))) byLabel.set(label, member);
     for (const alias of member.aliases ?? []) {
       const key = `${member.project ?? ''} ${alias}`;
       const others = byAlias.get(key);

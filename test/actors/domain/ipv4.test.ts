@@ -21,7 +21,7 @@ function start(given: Ipv4Slice | undefined) {
   let nowMs = 1_000_000;
   const context = (): TurnContext => ({
     ...contextOf(fleetOf(fleetHost(h1)), nowMs),
-    ipv4SliceOf: given && (() => given),
+    tenantIpv4: given && { range: '10.193.0.0/16', sliceOf: () => given },
   });
   const make = (): ContainerRecord => {
     const id = containerId();
