@@ -3,12 +3,18 @@
  * Pure.
  */
 import type { ContainerRecord } from '../../schemas/api/container.ts';
+import type { ContainerSpec } from '../../schemas/api/fields/container.ts';
+import { usualNetwork } from '../../schemas/api/fields/network-part.ts';
 import type { HostKey, TenantId } from '../../schemas/ids.ts';
 import { hasLabelBefore, labelOf } from '../../schemas/tenant-network.ts';
 import { digestOfMembers, type Member } from '../../schemas/wire/members.ts';
 import { basisOf } from '../../schemas/wire/set-digest.ts';
 
-export const isMember = ({ desired }: ContainerRecord): boolean => desired !== 'removed';
+export const isInNetwork = ({ network = usualNetwork }: ContainerSpec): boolean => network.mode === 'tenant';
+
+/** While it is being updated either version may run: in the network if one of them is. */
+export const isMember = ({ desired, spec, update }: ContainerRecord): boolean =>
+  desired !== 'removed' && (isInNetwork(spec) || (update?.previous !== undefined && isInNetwork(update.previous.spec)));
 
 /** Undefined: it is none. */
 export function memberOf(record: ContainerRecord): Member | undefined {
@@ -29,7 +35,12 @@ export function memberOf(record: ContainerRecord): Member | undefined {
 /** Whether another member comes of another record of the same container. */
 export function isOtherMember(before: ContainerRecord | undefined, after: ContainerRecord | undefined): boolean {
   // Most changes are of the status alone.
-  if (before?.spec === after?.spec && before?.placement === after?.placement && before?.desired === after?.desired)
+  if (
+    before?.spec === after?.spec &&
+    before?.placement === after?.placement &&
+    before?.desired === after?.desired &&
+    before?.update?.previous === after?.update?.previous
+  )
     return false;
   const [one, other] = [before && memberOf(before), after && memberOf(after)];
   return JSON.stringify(one) !== JSON.stringify(other);

@@ -1975,6 +1975,13 @@ export interface components {
             mode: number;
           };
         };
+        network: {
+          /**
+           * @description `tenant`: it is in the network of its tenant. `none`: it is not, and has no name there.
+           * @enum {string}
+           */
+          mode: 'tenant' | 'none';
+        };
         policy: components['schemas']['Policy'];
         secrets: components['schemas']['ContainerSecrets'];
         labels: components['schemas']['Labels'];
@@ -2084,7 +2091,6 @@ export interface components {
          */
         resolved_at: string;
       };
-      /** @description Its place in the network of its tenant. */
       network?: {
         ipv4: string | null;
         /** @description Address for its life, also on another host. */
@@ -2095,7 +2101,7 @@ export interface components {
         state: 'ready' | 'unavailable';
         reason: ('not_attached' | 'no_ipv4') | null;
         message: string | null;
-      };
+      } | null;
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
       left?: {
         host_key: string;
@@ -2158,7 +2164,6 @@ export interface components {
          */
         resolved_at: string;
       };
-      /** @description Its place in the network of its tenant. */
       network?: {
         ipv4: string | null;
         /** @description Address for its life, also on another host. */
@@ -2169,7 +2174,7 @@ export interface components {
         state: 'ready' | 'unavailable';
         reason: ('not_attached' | 'no_ipv4') | null;
         message: string | null;
-      };
+      } | null;
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
       left?: {
         host_key: string;
@@ -2321,6 +2326,13 @@ export interface components {
           mode: number;
         };
       };
+      network?: {
+        /**
+         * @description `tenant`: it is in the network of its tenant. `none`: it is not, and has no name there.
+         * @enum {string}
+         */
+        mode: 'tenant' | 'none';
+      };
       health?: (components['schemas']['HealthCheck'] | components['schemas']['NoCheck']) | null;
       secrets?: components['schemas']['SecretUses'];
     };
@@ -2353,6 +2365,13 @@ export interface components {
           content: string;
           mode: number;
         };
+      };
+      network: {
+        /**
+         * @description `tenant`: it is in the network of its tenant. `none`: it is not, and has no name there.
+         * @enum {string}
+         */
+        mode: 'tenant' | 'none';
       };
       policy: components['schemas']['Policy'];
       secrets: components['schemas']['ContainerSecrets'];
@@ -2414,6 +2433,9 @@ export interface components {
           /** @description File mode, decimal. Absent: 292 (0444). */
           mode?: number;
         };
+      } | null;
+      network?: {
+        mode?: ('tenant' | 'none') | null;
       } | null;
       policy?: components['schemas']['PolicyPut'] | null;
       secrets?: components['schemas']['ContainerSecretsPut'] | null;
@@ -3075,6 +3097,13 @@ export interface components {
             bytes: number;
             mode: number;
           };
+        };
+        network: {
+          /**
+           * @description `tenant`: it is in the network of its tenant. `none`: it is not, and has no name there.
+           * @enum {string}
+           */
+          mode: 'tenant' | 'none';
         };
         policy: components['schemas']['Policy'];
         secrets: components['schemas']['ContainerSecrets'];

@@ -77,7 +77,8 @@ function after(place: Place, word: string): Place | undefined {
   return chosen === undefined ? undefined : { ...place, command: chosen, position: 0 };
 }
 
-const kindOfOption = ({ long }: Option): NamedKind | undefined => {
+const kindOfOption = ({ long, argChoices }: Option): NamedKind | undefined => {
+  if (argChoices !== undefined) return undefined;
   const kind = kindIn(long?.slice(2) ?? '');
   // `run --secret` takes NAME=secret.
   return kind === 'secret' ? undefined : kind;

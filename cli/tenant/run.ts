@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Option, type Command } from 'commander';
 import type { Values } from '../../lib/values.ts';
 import { limits } from '../../schemas/limits.ts';
+import { networkModes } from '../../schemas/words.ts';
 import { untilGone } from './rest.ts';
 import { BadLine, variablesIn } from '../apply/compose/dot-env.ts';
 import { dataOf, type Schemas, type Written } from '../client/api.ts';
@@ -38,6 +39,7 @@ interface Shape {
   readonly port?: readonly string[];
   readonly cpu?: string;
   readonly memory?: string;
+  readonly network?: (typeof networkModes)[number];
 }
 
 interface RunOptions extends Shape, ProcessOptions, PolicyOptions, UseOptions, WaitOptions {
@@ -113,7 +115,7 @@ export function limitIn(text: string): string {
   return size;
 }
 
-function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal: Terminal) {
+function shapeOf({ env = [], envFile, port = [], cpu, memory, network }: Shape, terminal: Terminal) {
   const ofFile = envFile === undefined ? {} : envFileIn(envFile, readFile(envFile).toString('utf8'), terminal.env);
   const all = { ...ofFile, ...pairsIn(env, terminal.env) };
   return {
@@ -121,6 +123,7 @@ function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal:
     ...(port.length === 0 ? {} : { ports: port.map(portIn) }),
     ...(cpu === undefined ? {} : { cpu_limit: cpuIn(cpu) }),
     ...(memory === undefined ? {} : { mem_limit: limitIn(memory) }),
+    ...(network === undefined ? {} : { network: { mode: network } }),
   };
 }
 
@@ -231,7 +234,10 @@ function updated(
 }
 
 /** What an option of `update` may be about, beside the command. */
-const changing = ['image', 'pull', 'env', 'envFile', 'port', 'cpu', 'memory', 'secret', 'secretFile', 'unset'] as const;
+const changing = [
+  ...(['image', 'pull', 'env', 'envFile', 'port', 'cpu', 'memory', 'network'] as const),
+  ...(['secret', 'secretFile', 'unset'] as const),
+] as const;
 
 async function update(
   context: Context,
@@ -243,7 +249,7 @@ async function update(
   const hasPolicy = namesPolicy(options);
   if (!hasPolicy && !namesProcess(options, command) && changing.every((option) => options[option] === undefined)) {
     const options =
-      '--image, --pull, --env, --port, --cpu, --memory, --secret, --unset, an option of its policy or process';
+      '--image, --pull, --env, --port, --cpu, --memory, --network, --secret, --unset, an option of its policy or process';
     throw new WrongUsage(`nothing to change: give ${options}, or its command after --`);
   }
   const shape = shapeOf(options, terminal);
@@ -300,6 +306,7 @@ const shaped = (command: Command): Command =>
     .option('-p, --port <port>', 'Container port to publish, such as 8080 or 53/udp', collect)
     .option('--cpu <cores>', 'CPU limit in cores, such as 0.5 or 2')
     .option('-m, --memory <size>', 'Memory limit, such as 256m')
+    .addOption(new Option('--network <mode>', 'Network of the tenant, or none').choices([...networkModes]))
     .option('--secret <NAME=secret>', 'Environment variable with the value of a secret', collect)
     .option('--secret-file </path=secret>', 'File in the container with the value of a secret', collect);
 

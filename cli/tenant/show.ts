@@ -73,6 +73,7 @@ function updateText({ status: { update } }: Found, nowMs: number): string {
 
 function networkText({ status: { network } }: Found): string {
   if (network === undefined) return '';
+  if (network === null) return 'none';
   const { ipv6, names, state, message } = network;
   const where = [names[0] ?? [], ipv6].flat().join(', ');
   return state === 'ready' ? where : `${where} (not there: ${message ?? state})`;

@@ -40,7 +40,7 @@ const top = [
 ];
 const known = new Set<string>(top);
 /** Parts of the document that later releases have. */
-const later = new Set(['volumes', 'network']);
+const later = new Set(['volumes']);
 
 /** Collects faults by their path in the document. */
 class Faults {

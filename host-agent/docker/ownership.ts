@@ -46,6 +46,10 @@ export const tenantIn = (marks: Marks): string => marks?.[labels.tenant] ?? '';
 export const sandboxLabel = (marks: Marks): string | undefined =>
   marks?.[labels.container] === undefined ? marks?.[labels.sandbox] : undefined;
 
+/** Begins what the label of a sandbox says, if its container is to be in no network. */
+export const apart = 'apart:';
+export const isApart = (label: string): boolean => label.startsWith(apart);
+
 /** The agent creates, adopts and removes only containers with both labels (invariant A4). */
 export interface Owner {
   readonly cluster: string;

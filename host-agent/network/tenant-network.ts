@@ -21,6 +21,7 @@ import type { HostEnd, MeshEnd } from '../../schemas/wire/mesh.ts';
 import type { BindMount } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isUnreachable } from '../docker/errors.ts';
+import { isApart, sandboxLabel } from '../docker/ownership.ts';
 import { createTransport, type Transport } from '../docker/transport.ts';
 import type { Faults } from '../faults.ts';
 import { overlapOf, type HostNetworks } from './range-overlap.ts';
@@ -103,8 +104,7 @@ export class TenantNetwork {
 
   /** The container has left this host. */
   detach(id: ContainerId): void {
-    this.#said.delete(id);
-    if (this.#attached.delete(id)) void this.#send();
+    if (this.#forget(id)) void this.#send();
   }
 
   /**
@@ -118,9 +118,7 @@ export class TenantNetwork {
     isWanted: (id: ContainerId) => boolean,
   ): Promise<void> {
     for (const id of this.#attached.keys()) {
-      if (users.has(id) || isWanted(id)) continue;
-      this.#attached.delete(id);
-      this.#said.delete(id);
+      if (!users.has(id) && !isWanted(id)) this.#forget(id);
     }
     for (const [id, sandbox] of users) {
       const tenant = tenantOf(id);
@@ -136,7 +134,10 @@ export class TenantNetwork {
    * Names lead to all members of the tenants that have containers here. An owner of the last
    * release gives none: then to the containers of this host.
    */
-  name(known: KnownNetwork, own: Iterable<Pick<DesiredContainer, 'id' | 'tenant' | 'name' | 'desired'>>): void {
+  name(
+    known: KnownNetwork,
+    own: Iterable<Pick<DesiredContainer, 'id' | 'tenant' | 'name' | 'desired' | 'network'>>,
+  ): void {
     const { cluster, host: here } = this.#parts;
     const named = new Map<ContainerId, NamedMember>();
     const add = (member: Member): void => {
@@ -144,8 +145,8 @@ export class TenantNetwork {
       named.set(id, { ...member, ipv4, ipv6: ipv6Of(cluster, id) });
     };
     for (const member of known.all()) add(member);
-    for (const { id, tenant, name, desired } of own)
-      if (desired !== 'removed' && !named.has(id)) add({ id, tenant, name, host: here });
+    for (const { id, tenant, name, desired, network } of own)
+      if (desired !== 'removed' && network?.mode !== 'none' && !named.has(id)) add({ id, tenant, name, host: here });
     const others = [...known.ends()].filter(({ host }) => host !== here);
     // Most changes of what is desired are no other name.
     const range = known.range() ?? null;
@@ -187,9 +188,13 @@ export class TenantNetwork {
     this.#transport.close();
   }
 
-  /** @returns whether that is news */
+  /**
+   * A container that is to be in no network has a sandbox that never was in one (sandbox/shape.ts).
+   * @returns whether that is news
+   */
   async #note({ id, tenant }: Attaching, sandbox: string): Promise<boolean> {
     const inspection = await this.#parts.engine.inspect(sandbox);
+    if (isApart(sandboxLabel(inspection?.Config.Labels) ?? '')) return this.#forget(id);
     const namespace = inspection?.NetworkSettings.SandboxKey ?? '';
     if (inspection?.State.Status !== 'running' || namespace === '') return false;
     const run = `${inspection.Id}:${inspection.State.StartedAt}`;
@@ -199,6 +204,12 @@ export class TenantNetwork {
     // It was of the run before.
     this.#said.delete(id);
     return true;
+  }
+
+  /** @returns whether it was attached */
+  #forget(id: ContainerId): boolean {
+    this.#said.delete(id);
+    return this.#attached.delete(id);
   }
 
   /** One message at a time; what changes while one is under way is in the next. */

@@ -44,7 +44,7 @@ export interface SandboxList {
   readonly inUse: ReadonlySet<string>;
 }
 
-type Declared = Pick<DesiredContainer, 'id' | 'ports' | 'update'>;
+type Declared = Pick<DesiredContainer, 'id' | 'ports' | 'network' | 'update'>;
 
 export interface Sandboxes {
   /**
@@ -260,9 +260,9 @@ export class SandboxPool implements Sandboxes {
     return new Set([...this.#making, ...[...this.#used.values(), ...this.#ready].map(({ dockerId }) => dockerId)]);
   }
 
-  async #claim({ id, ports, update }: Declared): Promise<string> {
+  async #claim({ id, ports, network, update }: Declared): Promise<string> {
     const { metrics } = this.#parts;
-    const shape = shapeOf(ports);
+    const shape = shapeOf(ports, network);
     const own = this.#used.get(id);
     if (own !== undefined) {
       if (own.shape === shape && (await this.#isUp(own))) {
@@ -296,7 +296,7 @@ export class SandboxPool implements Sandboxes {
     try {
       return await this.#make(shape);
     } catch (error) {
-      const spare = this.#ready.filter(({ shape }) => shape !== '');
+      const spare = this.#ready.filter(({ shape }) => portsOf(shape).length > 0);
       if (!isRangeUsedUp(error) || spare.length === 0) throw error;
       this.#ready = this.#ready.filter((sandbox) => !spare.includes(sandbox));
       await Promise.all(spare.map(({ dockerId }) => this.#remove(dockerId)));

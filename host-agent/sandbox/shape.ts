@@ -3,21 +3,29 @@
  * used. Pure.
  */
 import type { Port } from '../../schemas/api/fields/container.ts';
+import { usualNetwork, type ContainerNetwork } from '../../schemas/api/fields/network-part.ts';
 import { MiB } from '../../schemas/limits/units.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
-import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
+import { apart, isApart, labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 import { portKey } from '../spec/create-body.ts';
 import { sandboxImage, sandboxProgram } from './image.ts';
 
 /** Its program needs a few pages; the engine refuses less than 6 MiB. */
 const sandboxMemoryBytes = 16 * MiB;
 
-/** The container's ports in the order of their names, such as `53/udp,80/tcp`; empty: none. */
+/**
+ * The container's ports in the order of their names, such as `53/udp,80/tcp`; empty: none. One that
+ * is to be in no network has another shape, so that no sandbox that was in one serves it.
+ */
 export type Shape = string;
 
-export const shapeOf = (ports: readonly Port[]): Shape => [...new Set(ports.map(portKey))].sort().join(',');
+export const shapeOf = (ports: readonly Port[], network: ContainerNetwork = usualNetwork): Shape =>
+  `${network.mode === 'none' ? apart : ''}${[...new Set(ports.map(portKey))].sort().join(',')}`;
 
-export const portsOf = (shape: Shape): string[] => (shape === '' ? [] : shape.split(','));
+export function portsOf(shape: Shape): string[] {
+  const ports = isApart(shape) ? shape.slice(apart.length) : shape;
+  return ports === '' ? [] : ports.split(',');
+}
 
 /** Ports of the host that sandboxes publish at. */
 export interface PortRange {

@@ -14,7 +14,7 @@ import { labels, networkName, ownerLabels, type Owner } from '../docker/ownershi
 
 /** The engine refuses less than a hundredth of a CPU. */
 const engineCpuMillisMin = 10;
-const { process: processField, files: filesField } = containerFields;
+const { process: processField, files: filesField, network: networkField } = containerFields;
 
 /**
  * A hash of what a running container cannot change: when it differs, the agent makes the container
@@ -23,7 +23,7 @@ const { process: processField, files: filesField } = containerFields;
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
-  const { secrets = noSecrets, process: part, files, repull } = container;
+  const { secrets = noSecrets, process: part, files, network, repull } = container;
   const healthcheck = policyCheckOf(container);
   return `1-${hash([
     [registry, repository, tag, digest, cpu_millis, mem_bytes],
@@ -37,6 +37,7 @@ export function specHash(container: DesiredContainer): string {
     ...(usesIn(secrets).length === 0 ? [] : [orderedUses(secrets)]),
     ...(part === undefined ? [] : [processField.canonical(part)]),
     ...(files === undefined ? [] : [['files', filesField.canonical(files)]]),
+    ...(network === undefined ? [] : [['network', networkField.canonical(network)]]),
     ...(repull === undefined ? [] : [['repull', repull]]),
   ]).slice(0, 32)}`;
 }

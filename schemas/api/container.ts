@@ -266,7 +266,10 @@ export const NetworkView = Type.Object(
     reason: nullable(Type.Enum([...networkReasons])),
     message: nullable(Type.String()),
   },
-  { additionalProperties: false, description: 'Its place in the network of its tenant.' },
+  {
+    additionalProperties: false,
+    description: 'Its place in the network of its tenant. Null: it is to be in none.',
+  },
 );
 export type NetworkView = Static<typeof NetworkView>;
 
@@ -311,7 +314,7 @@ export const ContainerStatusView = Type.Object(
           'What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell.',
       }),
     ),
-    network: Type.Optional(NetworkView),
+    network: Type.Optional(nullable(NetworkView)),
     left: Type.Optional(LeftVolumes),
     move: Type.Optional(MoveView),
     pull: Type.Optional(PullProgress),

@@ -30,6 +30,7 @@ import {
   type Turn,
   type TurnContext,
 } from '../turn.ts';
+import { joining } from './joining.ts';
 import { moveUpdate } from './moves.ts';
 import { preparationOf } from './moving.ts';
 import {
@@ -67,19 +68,16 @@ export function bodyAgain(state: PartitionView, tenant: TenantId, id: ContainerI
 export type Creation = Omit<Of<'container.create'>, 'type'> & Partial<Pick<ContainerRecord, 'policy' | 'secrets'>>;
 
 function newRecord(state: PartitionView, ask: Creation, tenant: TenantView, context: TurnContext): ContainerRecord {
-  const { spec, policy, secrets } = ask;
-  const slice = context.tenantIpv4?.sliceOf(ask.tenant);
-  const ipv4 = slice && state.nextIpv4(slice, context.nowMs);
+  const { policy, secrets } = ask;
   const insertedAtMs = insertionMs(tenant.newest, ask.id, context.nowMs);
   return {
     kind: 'container',
     id: ask.id,
     tenant: ask.tenant,
-    spec,
+    ...joining(state, ask.tenant, ask.spec, undefined, context),
     secretRefs: [],
     configFiles: [],
     diskBytes: limits.containerDiskBytes,
-    ...(ipv4 === undefined ? {} : { ipv4 }),
     ...(policy === undefined ? {} : { policy }),
     ...(secrets === undefined ? {} : { secrets }),
     desired: ask.stopped === true ? 'stopped' : 'running',
@@ -340,7 +338,7 @@ export function update(state: PartitionView, ask: Of<'container.update'>, contex
   const wanted = ask.pull === undefined ? { version: given } : lookingAgain(record, given);
   return 'faults' in wanted
     ? invalid(wanted.faults)
-    : change(state.tenant(ask.tenant), record, wanted.version, 'update_requested', context);
+    : change(state, record, wanted.version, 'update_requested', context);
 }
 
 /** The operator's fields change what runs, as an update does. */
@@ -360,7 +358,7 @@ export function operate(state: PartitionView, ask: Of<'container.operate'>, cont
     secretRefs: secret_refs ?? record.secretRefs,
     configFiles: config_files ?? record.configFiles,
   };
-  return change(state.tenant(ask.tenant), record, version, 'operator_changed', context);
+  return change(state, record, version, 'operator_changed', context);
 }
 
 /**
@@ -368,13 +366,14 @@ export function operate(state: PartitionView, ask: Of<'container.operate'>, cont
  * @param show what the client is answered
  */
 export function change(
-  tenant: TenantView,
+  state: PartitionView,
   record: ContainerRecord,
   version: Version,
   event: EventDraft['type'],
   context: TurnContext,
   show: (record: ContainerRecord) => Reply = (shown) => reply('ok', shown, context),
 ): Turn {
+  const tenant = state.tenant(record.tenant);
   if (tenant.settingsDamaged) return damagedTenant;
   const isSame = isSameVersion(version, versionOf(record));
   if (isSame && version.spec.pull_policy === record.spec.pull_policy) return answer(show(record), doorbellOnly(record));
@@ -386,7 +385,8 @@ export function change(
   const refusal = refusalToStart(record, tenant, context, version.spec);
   if (refusal !== undefined) return refusal;
   const secrets = withStaged(tenant, record, version.secrets);
-  const next = updatedBy(event, record, { ...version, secrets }, context);
+  const { spec, ...address } = joining(state, record.tenant, version.spec, record, context);
+  const next = { ...updatedBy(event, record, { ...version, spec, secrets }, context), ...address };
   const over = excessOfUpdate(tenant, record, next);
   if (over !== undefined) return refuseExcess(over);
   const events = [eventOf(event, next, context)];

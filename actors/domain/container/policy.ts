@@ -28,7 +28,7 @@ export function put(state: PartitionView, { policy, ...ask }: Of<'policy.put'>, 
   if (textOfPolicy(policy) === textOfPolicy(policyOf(record))) return answer(reply, doorbellOnly(record));
   if (!isSameForEngine(policy, policyOf(record))) {
     const version = { ...versionOf(record), policy };
-    return change(state.tenant(ask.tenant), record, version, 'policy_changed', context, () => reply);
+    return change(state, record, version, 'policy_changed', context, () => reply);
   }
   const next = withNext(record, context, { policy, ...policyUnder(record, policy) });
   return answer(reply, changed(next, [eventOf('policy_changed', next, context)]));

@@ -123,7 +123,7 @@ export function put(state: PartitionView, ask: Of<'spec.put'>, context: TurnCont
   const { record } = found;
   if (record.desired === 'removed') return conflict('removing', 'the container is being removed');
   const tenant = state.tenant(ask.tenant);
-  const turn = putParts(tenant, record, ask, context);
+  const turn = putParts(state, record, ask, context);
   const { host_key } = ask.declaration;
   if (!isSuccess(turn.reply) || host_key === undefined || host_key === declaredHostOf(record)) return turn;
   return movedTo(tenant, { before: record, turn, host: host_key }, context);
@@ -161,7 +161,8 @@ function movedTo(tenant: TenantView, { before, turn, host: key }: Move, context:
   return answer(replyOf(next), { ...moved, events: [...others, ...moved.events] });
 }
 
-function putParts(tenant: TenantView, record: ContainerRecord, ask: Of<'spec.put'>, context: TurnContext): Turn {
+function putParts(state: PartitionView, record: ContainerRecord, ask: Of<'spec.put'>, context: TurnContext): Turn {
+  const tenant = state.tenant(record.tenant);
   const given = declared(tenant, record, ask.declaration);
   if ('faults' in given) return invalid(given.faults);
   const wanted = ask.pull === undefined ? given : lookingAgain(record, given.version);
@@ -181,7 +182,7 @@ function putParts(tenant: TenantView, record: ContainerRecord, ask: Of<'spec.put
   // One write is one generation.
   const base = { ...next, generation: record.generation };
   if (!isSameVersion(version, versionOf(base))) {
-    const turn = change(tenant, base, version, 'update_requested', context, (shown) => replyOf(shown));
+    const turn = change(state, base, version, 'update_requested', context, (shown) => replyOf(shown));
     return { ...turn, changes: { ...turn.changes, events: [...events, ...turn.changes.events] } };
   }
   if (textOfPolicy(version.policy) !== textOfPolicy(policyOf(base))) {

@@ -19,6 +19,7 @@ import { metadataOf, shown, type ContainerSpec, type ShownName } from '../../../
 import { policyOf } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { internalDomain, ipv6Of, labelOf } from '../../../schemas/tenant-network.ts';
+import { isInNetwork } from '../members.ts';
 import type { FleetView, TurnContext } from '../turn.ts';
 import { moveView } from './moving.ts';
 import { upMs } from './runs.ts';
@@ -124,7 +125,9 @@ export function containerStatusView(
   };
 }
 
-function networkView({ id, spec, observed, ipv4 }: ContainerRecord, context: TurnContext): NetworkView {
+/** Null: it is to be in none. */
+function networkView({ id, spec, observed, ipv4 }: ContainerRecord, context: TurnContext): NetworkView | null {
+  if (!isInNetwork(spec)) return null;
   const label = labelOf(spec.name);
   const { state, message } = observed.network ?? {
     state: 'unavailable' as const,

@@ -31,7 +31,7 @@ export function put(state: PartitionView, ask: Of<'container.secrets.put'>, cont
   if (taken.length > 0) return invalid(Object.fromEntries(taken.map((path) => [`files.${path}`, [isDeclared]])));
   const { secrets } = uses;
   const reply = repeatable('ok', usesShown(secrets));
-  return change(tenant, record, { ...versionOf(record), secrets }, 'secrets_changed', context, () => reply);
+  return change(state, record, { ...versionOf(record), secrets }, 'secrets_changed', context, () => reply);
 }
 
 /** The uses that are asked for, with their versions, or what is wrong with them. */

@@ -165,11 +165,13 @@ export function createExecutor(parts: ExecutorParts): Executor {
       container,
       image.volumes.filter((path) => !isTaken.has(path)),
     );
-    const names = ((await tenantNetwork?.mounts()) ?? []).filter(({ Target }) => !isTaken.has(Target));
+    const inNetwork = container.network?.mode === 'none' ? undefined : tenantNetwork;
+    const names = ((await inNetwork?.mounts()) ?? []).filter(({ Target }) => !isTaken.has(Target));
     const sandbox = (await sandboxes?.claim(container)) ?? null;
-    // While the engine makes the container; the start waits for it.
-    if (sandbox !== null && container.desired === 'running')
-      tenantNetwork?.attach(container, sandbox).catch(() => undefined);
+    // While the engine makes the container; the start waits for it. What an update replaces keeps
+    // the network until then, in its own sandbox if that is another.
+    if (sandbox !== null && container.desired === 'running' && container.update === undefined)
+      inNetwork?.attach(container, sandbox).catch(() => undefined);
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
     const digest = digestFor(reference, image.digests);

@@ -44,7 +44,10 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
     // Without these labels, no agent made it.
     if (id === undefined || !isTenantId(tenant) || !Number.isSafeInteger(placement) || placement < 0) continue;
     const before = present.get(id);
-    if (sandbox !== undefined && placement >= (before?.placement ?? 0)) users.set(id, sandbox);
+    const last = before?.placement ?? -1;
+    // Of the copies of an update, the one that runs.
+    const isUser = placement > last || (placement === last && (State === 'running' || !users.has(id)));
+    if (sandbox !== undefined && isUser) users.set(id, sandbox);
     present.set(id, {
       tenant,
       placement: Math.max(placement, before?.placement ?? 0),

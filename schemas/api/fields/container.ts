@@ -9,6 +9,7 @@ import { limits } from '../../limits.ts';
 import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../quantity.ts';
 import { filesKind } from './files-part.ts';
 import { choice, labels as dnsLabels, map, orNull, ports, text, type Kind, type Port as PortText } from './kinds.ts';
+import { networkKind, usualNetwork } from './network-part.ts';
 import { processKind } from './process-part.ts';
 
 export const pullPolicies = ['if_not_present', 'always', 'never'] as const;
@@ -250,6 +251,7 @@ export const containerFields = {
   ),
   process: field(processKind, documented, {}),
   files: field(filesKind, documented, {}),
+  network: field(networkKind, documented, usualNetwork),
 } as const;
 
 type Fields = typeof containerFields;

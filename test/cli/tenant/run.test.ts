@@ -38,6 +38,21 @@ t.test('a file of variables', (t) => {
   t.end();
 });
 
+t.test('run: in the network of the tenant, or in none', async (t) => {
+  const id = '01a20000-0000-7000-8000-000000000001';
+  const made = { status: 201, body: { data: { id, name: 'web' } } };
+  const { longshore, asked } = await commands(t, { 'POST /api/v2/containers': made });
+  t.equal((await longshore('run', '-d', 'nginx')).code, 0);
+  t.equal((await longshore('run', '-d', 'nginx', '--network', 'none')).code, 0);
+  const [usual, none] = asked.map(({ body }) => JSON.parse(body) as object);
+  t.notOk('network' in (usual ?? {}));
+  t.match(none, { network: { mode: 'none' } });
+  t.match(await longshore('run', '-d', 'nginx', '--network', 'host'), {
+    code: 2,
+    err: /Allowed choices are tenant, none/,
+  });
+});
+
 t.test('run: a container of the name that is being removed is waited for', async (t) => {
   const id = '01a20000-0000-7000-8000-000000000001';
   const taken = { status: 422, body: { error: 'invalid', details: { name: ['has already been taken'] } } };

@@ -1,6 +1,7 @@
 /** The network of a tenant as its API shows it, on real servers. */
 import t from 'tap';
 import type { Container } from '../../../schemas/api/container.ts';
+import type { Spec } from '../../../schemas/api/spec.ts';
 import type { TenantName, TenantNetwork } from '../../../schemas/api/tenant-network.ts';
 import { steady } from '../../host-agent/support/rig.ts';
 import { imageRunning } from '../support/images.ts';
@@ -33,6 +34,31 @@ t.test('the network of a tenant', async (t) => {
     const mine = await view();
     t.match(mine, { ipv6: /^fd.*\/48$/, domain: 'internal', members: 3 });
     t.same(await view(other), { ...mine, members: 0 }, 'the ranges are those of the cluster');
+  });
+
+  await t.test('a container that is to be in none', async (t) => {
+    const refused = await acme.call('POST', containers, { name: 'x', image, network: { mode: 'host', to: 1 } });
+    t.match(refused, {
+      status: 422,
+      body: { details: { 'network.mode': ['must be "tenant" or "none"'], 'network.to': [/no setting: mode/] } },
+    });
+    const apart = await create({ name: 'apart', network: { mode: 'none' }, desired: 'stopped' });
+    const spec = async () => (await acme.call<{ data: Spec }>('GET', `${containers}/${apart.id}/spec`)).body.data;
+    t.same((await spec()).network, { mode: 'none' });
+    t.equal((await acme.status(apart)).body.data.network, null);
+    t.match([(await view()).members, (await names()).data.length], [3, 3]);
+    const patched = await acme.call('PATCH', `${containers}/${apart.id}/spec?dry_run=true`, { network: null });
+    t.match(patched, { status: 200, body: { plan: { action: 'replace', changed: ['network'] } } });
+    t.equal((await acme.call('PATCH', `${containers}/${apart.id}/spec`, { network: { mode: null } })).status, 200);
+    t.same((await spec()).network, { mode: 'tenant' });
+    t.match((await acme.status(apart)).body.data.network, { names: ['apart', 'apart.internal'] });
+    t.equal((await view()).members, 4);
+    t.equal(
+      (await acme.call('PUT', `${containers}/${apart.id}/spec`, { ...(await spec()), network: { mode: 'none' } }))
+        .status,
+      200,
+    );
+    t.equal((await view()).members, 3);
   });
 
   await t.test('its names, in pages', async (t) => {

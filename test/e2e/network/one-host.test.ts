@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { run } from '../../../dev/process/run.ts';
-import type { Container } from '../../../schemas/api/container.ts';
+import type { Container, WaitedStatusView } from '../../../schemas/api/container.ts';
 import { canStartEngine } from '../../support/servers.ts';
 import { inCi, skipWithoutTools } from '../../support/tools.ts';
 import { eventually } from '../support/eventually.ts';
@@ -14,7 +14,7 @@ import { imageRunning } from '../support/images.ts';
 import { startRig } from '../support/rig.ts';
 import { answering, compute, port, small, tenantNetwork } from './tenant.ts';
 
-t.setTimeout(300_000);
+t.setTimeout(480_000);
 const skip =
   canStartEngine || inCi ? await skipWithoutTools('nft', 'ip') : 'entering network namespaces needs Linux and root';
 
@@ -171,6 +171,52 @@ t.test('containers of one host', { skip }, async (t) => {
       await eventually('it answers again', bound, (count) => count > before);
     }
     t.equal(await hears(acme, web, 'store'), 'I am store, again');
+  });
+
+  await t.test('a container that is to be in no network, and an update that changes that', async (t) => {
+    const containers = '/api/v2/containers';
+    const declaration = { name: 'apart', image, ...small, env: { NAME: 'apart' }, host_key: hostKey };
+    const before = await links();
+    const made = await acme.call<{ data: Container }>('POST', containers, {
+      ...declaration,
+      network: { mode: 'none' },
+    });
+    t.equal(made.status, 201, made.text);
+    const apart = made.body.data;
+    t.equal((await acme.wait(apart, 'running')).status, 200);
+    const isOut = async (): Promise<void> => {
+      t.equal((await status(acme, apart)).network, null);
+      t.notMatch(await prints(acme, apart, 'ip link'), /ls0/, 'it has no second interface');
+      t.notMatch(await prints(acme, apart, 'cat /etc/resolv.conf'), /search internal/);
+      t.notMatch(await hears(acme, apart, theirs), 'I am');
+      t.equal(await links(), before);
+    };
+    await isOut();
+    t.match(await hears(acme, web, 'apart'), /bad address/);
+
+    const change = async (mode: 'tenant' | 'none'): Promise<void> => {
+      const changed = await acme.call('PATCH', `${containers}/${apart.id}/spec`, { network: { mode } });
+      t.equal(changed.status, 200, changed.text);
+      const settled = await acme.call<{ data: WaitedStatusView }>(
+        'GET',
+        `${compute}/${apart.id}/wait?until=settled&timeout=120`,
+      );
+      t.equal(settled.body.data.outcome, 'done', settled.text);
+    };
+    await change('tenant');
+    await attached(acme, apart);
+    t.equal(await hears(acme, web, 'apart'), 'I am apart');
+    t.equal(await hears(acme, apart, 'store'), 'I am store, again');
+
+    await change('none');
+    await eventually('its link is gone', links, (count) => count === before);
+    await isOut();
+    await eventually(
+      'its name is gone',
+      () => hears(acme, web, 'apart'),
+      (said) => said.includes('bad address'),
+    );
+    await acme.remove(apart);
   });
 
   await t.test('what is removed is cut', async (t) => {

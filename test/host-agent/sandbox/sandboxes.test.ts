@@ -91,6 +91,16 @@ t.test('a sandbox goes with its container, and serves no other', async (t) => {
   t.not(await pool.claim(declared(2, 80)), first);
 });
 
+t.test('a container that leaves the network of its tenant, or comes to it, gets another', async (t) => {
+  const { pool, place } = await rig(t, { size: 0 });
+  const inNetwork = await pool.claim(declared(1, 80));
+  await place(1, inNetwork);
+  const update = { since: 2, previous: {} } as never;
+  const apart = await pool.claim({ ...declared(1, 80), network: { mode: 'none' }, update });
+  t.not(apart, inNetwork);
+  t.not(await pool.claim({ ...declared(1, 80), update }), apart);
+});
+
 t.test('sandboxes wait ready, of the shapes that were asked for last', async (t) => {
   const { pool, model, look, isFull, from, portsAt } = await rig(t);
   await look();

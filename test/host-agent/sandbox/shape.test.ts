@@ -1,4 +1,5 @@
 import t from 'tap';
+import { isApart } from '../../../host-agent/docker/ownership.ts';
 import { choosePorts, parsePortRange, portsOf, sandboxBody, shapeOf } from '../../../host-agent/sandbox/shape.ts';
 import { owner } from '../support/decisions.ts';
 
@@ -7,6 +8,17 @@ t.test('a shape has each port once, in order', (t) => {
   t.equal(shapeOf(['53/udp', 80, '80/tcp']), '53/udp,80/tcp');
   t.equal(shapeOf([80, '53/udp']), shapeOf(['53/udp', '80']));
   for (const ports of [[], [80], ['53/udp', 80]]) t.equal(shapeOf(portsOf(shapeOf(ports))), shapeOf(ports));
+  t.end();
+});
+
+t.test('one of a container that is to be in no network is another', (t) => {
+  for (const ports of [[], [80, '53/udp']]) {
+    const apart = shapeOf(ports, { mode: 'none' });
+    t.ok(isApart(apart));
+    t.notOk(isApart(shapeOf(ports)));
+    t.same(portsOf(apart), portsOf(shapeOf(ports)));
+    t.equal(shapeOf(ports, { mode: 'tenant' }), shapeOf(ports));
+  }
   t.end();
 });
 

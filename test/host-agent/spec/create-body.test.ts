@@ -34,6 +34,7 @@ t.test('the hash of a spec changes only with fields that a running container can
     { secrets: { env: { A: { name: 'a', version: 1 } }, files: {} } },
     { secrets: { env: {}, files: { '/a': secretFile } } },
     { process: { user: '7' } },
+    { network: { mode: 'none' as const } },
   ]) {
     t.not(specHash(container(changes)), base, JSON.stringify(changes));
   }

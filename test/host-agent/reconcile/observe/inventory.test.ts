@@ -46,6 +46,17 @@ t.test('the sandboxes of all of several with one id are in use; the newest place
   t.same([...users], [[id, 's1']]);
 });
 
+t.test('of the copies of an update, the sandbox of the one that runs counts', async (t) => {
+  const copy = (Id: string, State: string) => summary({ Id, State, HostConfig: { NetworkMode: `container:s-${Id}` } });
+  for (const [old, next] of [
+    ['d1', 'd2'],
+    ['d2', 'd1'],
+  ] as const) {
+    t.same([...(await listIn(copy(old, 'running'), copy(next, 'created'))).users], [[id, `s-${old}`]]);
+    t.same([...(await listIn(copy(old, 'exited'), copy(next, 'running'))).users], [[id, `s-${next}`]]);
+  }
+});
+
 t.test('of several with one id the newest placement counts, in whatever order they are listed', async (t) => {
   const both = [summary(), summary({ Id: 'd0', State: 'exited', Labels: { ...marks, [labels.placement]: '3' } })];
   const one = await seenIn(...both);

@@ -1,0 +1,127 @@
+/** Which containers are in the network of their tenant, and what their status says of it. */
+import t from 'tap';
+import { create, type Creation } from '../../../../actors/domain/container/decide.ts';
+import * as documents from '../../../../actors/domain/container/spec.ts';
+import { handleUpdate } from '../../../../actors/domain/container/updates.ts';
+import { containerStatusView } from '../../../../actors/domain/container/view.ts';
+import { desiredOf, protocolOfContainer } from '../../../../actors/domain/desired.ts';
+import { memberOf } from '../../../../actors/domain/members.ts';
+import type { TurnContext } from '../../../../actors/domain/turn.ts';
+import type { ContainerRecord, NetworkSeen } from '../../../../schemas/api/container.ts';
+import type { ContainerSpec } from '../../../../schemas/api/fields/container.ts';
+import { defaultPolicy } from '../../../../schemas/api/policy.ts';
+import { defaultTenant, type TenantRecord } from '../../../../schemas/api/tenant.ts';
+import { quotaDimensions } from '../../../../schemas/errors.ts';
+import type { ContainerId } from '../../../../schemas/ids.ts';
+import { containerId, operation, specOf } from '../../support.ts';
+import {
+  acme,
+  apply,
+  contextOf,
+  fleetHost,
+  fleetOf,
+  h1,
+  itemOf,
+  observation,
+  region,
+  stateOf,
+} from '../../support/records.ts';
+
+const ride = { rid: 'r', budgetMs: 1000 };
+const none = { network: { mode: 'none' } } as const;
+const tenant = { network: { mode: 'tenant' } } as const;
+const first = 0x0a_c1_00_40;
+
+/** @param free how many IPv4 addresses there are; undefined: the cluster gives none */
+function world(free?: number) {
+  const caps = Object.fromEntries(
+    quotaDimensions.map((dimension) => [dimension, null]),
+  ) as unknown as TenantRecord['caps'];
+  const state = stateOf({ ...defaultTenant(acme), regions: [region('default')], caps });
+  const context = (): TurnContext => ({
+    ...contextOf(fleetOf(fleetHost(h1))),
+    tenantIpv4: free === undefined ? undefined : { range: '10.193.0.0/16', sliceOf: () => ({ first, count: free }) },
+  });
+  const get = (id: ContainerId): ContainerRecord => state.tenant(acme).containers.get(id)!;
+  const make = (name: string, spec: Partial<ContainerSpec> = {}): ContainerId => {
+    const id = containerId();
+    const given: Creation = { ...ride, op: operation(), tenant: acme, id, spec: specOf(name), idempotency: null };
+    const turn = create(state, { ...given, spec: { ...given.spec, ...spec } }, context());
+    t.equal(turn.reply.code, 'created', turn.reply.body);
+    apply(state, turn.changes);
+    return id;
+  };
+  const put = (id: ContainerId, spec: Partial<ContainerSpec>, more: object = {}): void => {
+    const declaration = {
+      spec: { ...get(id).spec, ...spec },
+      policy: defaultPolicy,
+      secrets: { env: {}, files: {} },
+      ...more,
+    };
+    const ask = { type: 'spec.put', tenant: acme, id, op: operation(), declaration, ...ride } as const;
+    const turn = documents.put(state, ask, context());
+    t.equal(turn.reply.code, 'ok', turn.reply.body);
+    apply(state, turn.changes);
+  };
+  const runs = (id: ContainerId, network?: NetworkSeen): void => {
+    const record = get(id);
+    const seen = observation('running', network === undefined ? {} : { network });
+    apply(state, { records: [{ ...record, observed: seen }], deletes: [], events: [], effects: [] });
+  };
+  /** Its host has brought in the newest version, or gone back. */
+  const settle = (id: ContainerId, phase: 'done' | 'rolled_back'): void => {
+    const update = { since: get(id).update?.since ?? 0, phase, reason: null, message: null };
+    const next = handleUpdate(get(id), itemOf(get(id), { update }), context());
+    apply(state, { records: [next], deletes: [], events: [], effects: [] });
+  };
+  return {
+    state,
+    get,
+    make,
+    put,
+    runs,
+    settle,
+    isIn: (id: ContainerId): boolean => memberOf(get(id)) !== undefined,
+    members: () => state.tenant(acme).members,
+    desired: (id: ContainerId) => [...desiredOf([get(id)], h1)][0],
+    network: (id: ContainerId) => containerStatusView(get(id), context(), { upSinceMs: 0 }).network,
+  };
+}
+
+const ready: NetworkSeen = { state: 'ready', message: null };
+
+t.test('mode none: no member, no address, and its host gives it no network', (t) => {
+  const { make, get, network, desired, members, isIn } = world(9);
+  const id = make('web', none);
+  t.same([isIn(id), members(), get(id).ipv4, network(id)], [false, 0, undefined, null]);
+  t.match(desired(id), none);
+  t.match(documents.specOf(get(id)), none);
+  t.equal(protocolOfContainer(get(id)), 3, 'an agent of the last release leaves it as it is');
+  const usual = make('store');
+  t.match(documents.specOf(get(usual)), tenant, 'the usual mode is shown');
+  t.notOk('network' in get(usual).spec, 'and not stored');
+  t.notOk('network' in desired(usual)!);
+  t.equal(protocolOfContainer(get(usual)), 0);
+  t.end();
+});
+
+t.test('another mode is an update, and either version may run until it is over', (t) => {
+  const { make, get, put, runs, settle, network, desired, isIn, members } = world(9);
+  const id = make('web');
+  const { generation, ipv4 } = get(id);
+  runs(id, ready);
+  t.match(network(id), { state: 'ready', ipv4, names: ['web', 'web.internal'] });
+  put(id, none);
+  t.match(get(id), { generation: generation + 1, update: { from: tenant, to: none, phase: 'preparing' } });
+  t.match(desired(id), { ...none, update: { previous: { network: undefined } } });
+  t.same([isIn(id), network(id)], [true, null], 'what runs is in the network until the new version is');
+  settle(id, 'done');
+  t.same([isIn(id), members()], [false, 0]);
+  put(id, tenant);
+  t.same([isIn(id), get(id).ipv4], [true, ipv4], 'an address is for life');
+  settle(id, 'rolled_back');
+  t.same([isIn(id), network(id)], [false, null]);
+  put(id, { tag: '2', ...none });
+  t.match(get(id).update?.to, { tag: '2', network: undefined }, 'without a change of the mode');
+  t.end();
+});
