@@ -59,6 +59,7 @@ function desiredVersion(version: Version): DesiredVersion {
     ...(isDefaultPolicy(policy) ? {} : { policy }),
     ...(usesIn(secrets).length === 0 ? {} : { secrets }),
     ...Object.fromEntries(partNames.flatMap((name) => (spec[name] === undefined ? [] : [[name, spec[name]]]))),
+    ...(spec.leftOut === undefined ? {} : { network: { mode: 'none' } }),
   };
 }
 
@@ -67,7 +68,7 @@ function desiredVersion(version: Version): DesiredVersion {
  * leaves the container as it is.
  */
 export const protocolOfContainer = ({ spec, update }: ContainerRecord): number =>
-  ([...partNames, 'repull'] as const).some(
+  ([...partNames, 'repull', 'leftOut'] as const).some(
     (name) => spec[name] !== undefined || update?.previous?.spec[name] !== undefined,
   )
     ? 3

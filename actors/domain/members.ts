@@ -10,7 +10,9 @@ import { hasLabelBefore, labelOf } from '../../schemas/tenant-network.ts';
 import { digestOfMembers, type Member } from '../../schemas/wire/members.ts';
 import { basisOf } from '../../schemas/wire/set-digest.ts';
 
-export const isInNetwork = ({ network = usualNetwork }: ContainerSpec): boolean => network.mode === 'tenant';
+/** A version that is to be in the network, and is not left out. */
+export const isInNetwork = ({ network = usualNetwork, leftOut }: ContainerSpec): boolean =>
+  network.mode === 'tenant' && leftOut === undefined;
 
 /** While it is being updated either version may run: in the network if one of them is. */
 export const isMember = ({ desired, spec, update }: ContainerRecord): boolean =>
@@ -27,7 +29,7 @@ export function memberOf(record: ContainerRecord): Member | undefined {
     name,
     ...(project === undefined || project === null ? {} : { project }),
     ...(aliases.length === 0 ? {} : { aliases: [...aliases] }),
-    ...(ipv4 === undefined ? {} : { ipv4 }),
+    ...(typeof ipv4 === 'string' ? { ipv4 } : {}),
     host: placement.phase === 'placed' ? placement.host : null,
   };
 }

@@ -406,7 +406,7 @@ export class PartitionState implements PartitionView {
         const before = tenant.containers.get(record.id);
         this.#noteUses(tenant, before, record);
         this.#noteMember(tenant, before, record);
-        this.#ipv4.allocate(record.id, record.ipv4);
+        this.#ipv4.allocate(record.id, record.ipv4 ?? undefined);
         this.#forget(tenant, record.id);
         tenant.containers.set(record.id, record);
         tenant.names.set(record.spec.name, record.id);
@@ -643,7 +643,7 @@ export class PartitionState implements PartitionView {
     this.#forget(tenant, id);
     this.#preparations.delete(id);
     this.#upSinceMs.delete(id);
-    this.#ipv4.forget(id, tenant.containers.get(id)?.ipv4);
+    this.#ipv4.forget(id, tenant.containers.get(id)?.ipv4 ?? undefined);
     tenant.containers.delete(id);
     const tombstone = tenant.tombstones.get(id);
     if (tombstone !== undefined) {

@@ -2099,7 +2099,7 @@ export interface components {
         names: string[];
         /** @enum {string} */
         state: 'ready' | 'unavailable';
-        reason: ('not_attached' | 'no_ipv4') | null;
+        reason: ('not_attached' | 'too_many_members' | 'no_ipv4' | 'made_before_network') | null;
         message: string | null;
       } | null;
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
@@ -2172,7 +2172,7 @@ export interface components {
         names: string[];
         /** @enum {string} */
         state: 'ready' | 'unavailable';
-        reason: ('not_attached' | 'no_ipv4') | null;
+        reason: ('not_attached' | 'too_many_members' | 'no_ipv4' | 'made_before_network') | null;
         message: string | null;
       } | null;
       /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */

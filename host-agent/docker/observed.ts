@@ -69,6 +69,8 @@ export interface Found {
   readonly hasOtherLimits?: boolean;
   /** Paths of its volumes. */
   readonly volumes?: readonly string[];
+  /** It has a name server that Longshore, or its tenant, gave it. */
+  readonly isNamed?: boolean;
   /** What it has its network of; null: a network namespace of its own. */
   readonly sandbox: SandboxSeen | null;
 }
@@ -115,8 +117,12 @@ export function foundFrom(inspection: Inspection, sandbox?: Inspection): Found |
     sandbox: sandboxFrom(inspection, sandbox),
     limits: limitsFrom(inspection),
     volumes: volumesFrom(inspection),
+    isNamed: (inspection.Mounts ?? []).some(({ Destination }) => Destination === resolvConfPath),
   };
 }
+
+/** Where a container has its name servers. */
+export const resolvConfPath = '/etc/resolv.conf';
 
 function imageFrom(marks: Readonly<Record<string, string>>): Pick<Found, 'image'> {
   const { [labels.digest]: digest = '', [labels.resolvedAt]: resolved_at = '' } = marks;

@@ -21,6 +21,7 @@ import type { HostEnd, MeshEnd } from '../../schemas/wire/mesh.ts';
 import type { BindMount } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isUnreachable } from '../docker/errors.ts';
+import { resolvConfPath } from '../docker/observed.ts';
 import { isApart, sandboxLabel } from '../docker/ownership.ts';
 import { createTransport, type Transport } from '../docker/transport.ts';
 import type { Faults } from '../faults.ts';
@@ -168,7 +169,7 @@ export class TenantNetwork {
   async mounts(): Promise<BindMount[]> {
     if (!this.#hasAnswered) await this.#answered.wait(limits.netPatienceMs);
     if (!this.#hasAnswered) return [];
-    return [{ Type: 'bind', Source: this.#parts.resolvConf, Target: '/etc/resolv.conf', ReadOnly: true }];
+    return [{ Type: 'bind', Source: this.#parts.resolvConf, Target: resolvConfPath, ReadOnly: true }];
   }
 
   /** Undefined: it was never to be attached. */

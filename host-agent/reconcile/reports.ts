@@ -78,13 +78,14 @@ export function createReports({ reporter, workload, tenantNetwork, clock, steady
         reporter.forget(id);
         return;
       }
-      const { volumes = [], image }: Partial<Found> = observed.kind === 'present' ? observed.found : {};
+      const { volumes = [], image, isNamed }: Partial<Found> = observed.kind === 'present' ? observed.found : {};
       const network = tenantNetwork?.seen(id);
+      const isBefore = network?.state === 'ready' && isNamed === false;
       const seen = {
         ...description.observation,
         ...(volumes.length === 0 ? {} : { volumes: [...volumes] }),
         ...(image === undefined ? {} : { image }),
-        ...(network === undefined ? {} : { network }),
+        ...(network === undefined ? {} : { network: isBefore ? { ...network, made_before: true as const } : network }),
       };
       report(id, wanted, {
         description: { ...description, observation: seen },

@@ -124,6 +124,8 @@ export type ImageSeen = Static<typeof ImageSeen>;
 export const NetworkSeen = Type.Object({
   state: Type.Enum(['ready', 'unavailable']),
   message: nullable(Type.String({ maxLength: 1024 })),
+  /** It was made before its host had the network, and finds no names until it is made again. */
+  made_before: Type.Optional(Type.Literal(true)),
 });
 export type NetworkSeen = Static<typeof NetworkSeen>;
 
@@ -254,8 +256,8 @@ export const MoveView = Type.Object(
 );
 export type MoveView = Static<typeof MoveView>;
 
-/** Why a container is not in the network of its tenant. */
-export const networkReasons = ['not_attached', 'no_ipv4'] as const;
+/** Why a container is not in the network of its tenant, or lacks something there. */
+export const networkReasons = ['not_attached', 'too_many_members', 'no_ipv4', 'made_before_network'] as const;
 
 export const NetworkView = Type.Object(
   {
@@ -502,8 +504,11 @@ export interface ContainerRecord {
   readonly configFiles: readonly ConfigFile[];
   /** Bytes that the container may write to its host's disk. Absent: no limit applies. */
   readonly diskBytes?: number;
-  /** Its address in the tenant network, for its life. Absent: it has none of IPv4. */
-  readonly ipv4?: string;
+  /**
+   * Its address in the tenant network, for its life. Null: none was free. Absent: the cluster gave
+   * none when it was made and last updated.
+   */
+  readonly ipv4?: string | null;
   /** Absent until somebody sets it: `defaultPolicy` applies. */
   readonly policy?: Policy;
   /** Absent: none. The versions are those that it is made from (ADR 37). */

@@ -24,6 +24,8 @@ export const api = {
   documentBytes: 2 * MiB,
   /** Further names of a container (docs/api, `aliases`). */
   aliases: 16,
+  /** Containers in the network of a tenant (docs/network). */
+  networkMembers: 10_000,
   ports: 50,
   labels: 64,
   labelValueBytes: 256,

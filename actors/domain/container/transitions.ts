@@ -262,7 +262,7 @@ export function leaveTombstone(record: ContainerRecord, context: TurnContext): C
     history: record.history,
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     goneAtMs: context.nowMs,
-    ...(record.ipv4 === undefined ? {} : { ipv4: record.ipv4 }),
+    ...(typeof record.ipv4 === 'string' ? { ipv4: record.ipv4 } : {}),
     // A key that has ended need not be kept for another week.
     idempotency: (record.idempotency?.untilMs ?? 0) > context.expiryMs ? record.idempotency : null,
   };

@@ -126,22 +126,47 @@ export function containerStatusView(
 }
 
 /** Null: it is to be in none. */
-function networkView({ id, spec, observed, ipv4 }: ContainerRecord, context: TurnContext): NetworkView | null {
-  if (!isInNetwork(spec)) return null;
+function networkView(record: ContainerRecord, context: TurnContext): NetworkView | null {
+  const { id, spec, observed, ipv4 } = record;
+  if (spec.network?.mode === 'none') return null;
+  const addresses = { ipv4: ipv4 ?? null, ipv6: ipv6Of(context.cluster, id) };
+  if (!isInNetwork(spec)) return { ...addresses, names: [], state: 'unavailable', ...tooManyMembers };
   const label = labelOf(spec.name);
   const { state, message } = observed.network ?? {
     state: 'unavailable' as const,
     message: 'its host has not attached it to the network',
   };
-  const lacksIpv4 = ipv4 === undefined && context.tenantIpv4 !== undefined;
   return {
-    ipv4: ipv4 ?? null,
-    ipv6: ipv6Of(context.cluster, id),
+    ...addresses,
     names: label === undefined ? [] : [label, `${label}.${internalDomain}`],
     state,
-    reason: state !== 'ready' ? 'not_attached' : lacksIpv4 ? 'no_ipv4' : null,
-    message: message ?? (lacksIpv4 ? 'no IPv4 address was free when it was made' : null),
+    ...(state === 'ready' ? lackOf(record, context) : { reason: 'not_attached', message }),
   };
+}
+
+type Why = Pick<NetworkView, 'reason' | 'message'>;
+const tooManyMembers: Why = {
+  reason: 'too_many_members',
+  message: `the network of its tenant had ${limits.networkMembers} members: remove some, and update this one`,
+};
+const noIpv4: Why = {
+  reason: 'no_ipv4',
+  message: 'no IPv4 address was free: it gets one by an update, when one is',
+};
+const madeBeforeIpv4: Why = {
+  reason: 'made_before_network',
+  message: 'it was made before the cluster gave IPv4 addresses: it gets one by its next update',
+};
+const madeBeforeNames: Why = {
+  reason: 'made_before_network',
+  message: 'it was made before its host had the network: it finds names from its next update on',
+};
+
+/** Of one that is attached. */
+function lackOf({ observed, ipv4 }: ContainerRecord, { tenantIpv4 }: TurnContext): Why {
+  if (observed.network?.made_before === true) return madeBeforeNames;
+  if (tenantIpv4 === undefined || typeof ipv4 === 'string') return { reason: null, message: null };
+  return ipv4 === null ? noIpv4 : madeBeforeIpv4;
 }
 
 function updateView(record: ContainerRecord, update: Update, pull: PullProgress | undefined): UpdateView {

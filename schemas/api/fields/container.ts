@@ -278,6 +278,8 @@ export type ContainerSpec = {
      * makes another version, though all that is declared stays as it is.
      */
     readonly repull?: number;
+    /** The network of its tenant was full (actors/domain/container/joining.ts): it is no member. */
+    readonly leftOut?: true;
   };
 export type Metadata = { readonly [F in MetadataName]: ValueOf<F> };
 export type Noted = { readonly [F in NotedName]: ValueOf<F> };
@@ -375,6 +377,7 @@ export function withKept(spec: ContainerSpec, given: Partial<Metadata & Noted & 
   return {
     ...declared,
     ...(spec.repull === undefined ? {} : { repull: spec.repull }),
+    ...(spec.leftOut === undefined ? {} : { leftOut: spec.leftOut }),
     ...toStore<(typeof kept)[number], Partial<Metadata & Noted & Parts>>(kept, { ...spec, ...given }),
   };
 }

@@ -51,7 +51,7 @@ t.test('where none is free a container has none, and is made', async (t) => {
   const { context, make } = start(slice(1));
   make();
   const late = make();
-  t.equal(late.ipv4, undefined);
+  t.equal(late.ipv4, null);
   t.match(containerStatusView(late, context(), { upSinceMs: 0 }).network, { ipv4: null, reason: 'not_attached' });
   const attached = { ...late, observed: { ...late.observed, network: { state: 'ready' as const, message: null } } };
   t.match(containerStatusView(attached, context(), { upSinceMs: 0 }).network, {
@@ -65,7 +65,7 @@ t.test('an address that was given back rests, also after a takeover', async (t) 
   const { state, make, remove, pass } = start(slice(2));
   const [first, second] = [make(), make()];
   remove(first);
-  t.equal(make().ipv4, undefined);
+  t.equal(make().ipv4, null);
   const again = new PartitionState(noLedger);
   for (const record of state.tenant(acme).containers.values()) again.put(record);
   for (const tombstone of state.tombstones()) again.put(tombstone);
@@ -82,7 +82,7 @@ t.test('a tombstone that ends takes no address from the container that has it no
   pass(limits.ipv4RestMs);
   t.equal(make().ipv4, first.ipv4);
   state.delete(`tombstone.${acme}.${first.id}`);
-  t.equal(make().ipv4, undefined);
+  t.equal(make().ipv4, null);
 });
 
 t.test('without a range there is none', async (t) => {

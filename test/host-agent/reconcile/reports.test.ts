@@ -2,10 +2,11 @@ import t from 'tap';
 import type { Observed as Reported } from '../../../host-agent/link/reporter.ts';
 import { createReports } from '../../../host-agent/reconcile/reports.ts';
 import { absent } from '../../../host-agent/docker/observed.ts';
+import type { NetworkSeen } from '../../../schemas/api/container.ts';
 import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import { down, id, nowMs, restartState, seen, tenant, up, wanted } from '../support/decisions.ts';
 
-function start(given: Wanted, { steadyMs = nowMs } = {}) {
+function start(given: Wanted, { steadyMs = nowMs, network }: { steadyMs?: number; network?: NetworkSeen } = {}) {
   const reported: Reported[] = [];
   const reports = createReports({
     reporter: {
@@ -14,7 +15,7 @@ function start(given: Wanted, { steadyMs = nowMs } = {}) {
       forget: (id) => void reported.splice(0, Infinity, ...reported.filter((each) => each.id !== id)),
     },
     workload: { wanted: () => given },
-    tenantNetwork: undefined,
+    tenantNetwork: network && { seen: () => network },
     clock: { nowMs: () => nowMs },
     steadyMs: () => steadyMs,
   });
@@ -25,6 +26,23 @@ t.test('a look is reported under the generation of its container', (t) => {
   const { reports, reported } = start(wanted('running'));
   reports.looked({ id, wanted: wanted('running'), observed: seen(up) }, restartState());
   t.match(reported, [{ tenant, id, generation: 3, description: { gone: false, observation: { status: 'running' } } }]);
+  t.end();
+});
+
+t.test('a container that was made before its host had the network says so', (t) => {
+  const ready: NetworkSeen = { state: 'ready', message: null };
+  const said = (network: NetworkSeen, isNamed?: boolean) => {
+    const { reports, reported } = start(wanted('running'), { network });
+    const observed = seen(up);
+    if (observed.kind === 'absent') throw new Error('it is there');
+    const found = { ...observed.found, ...(isNamed === undefined ? {} : { isNamed }) };
+    reports.looked({ id, wanted: wanted('running'), observed: { ...observed, found } }, restartState());
+    return reported[0]?.description.observation.network;
+  };
+  t.same(said(ready, true), ready);
+  t.same(said(ready, false), { ...ready, made_before: true });
+  const away: NetworkSeen = { state: 'unavailable', message: 'why' };
+  t.same(said(away, false), away);
   t.end();
 });
 

@@ -13,10 +13,12 @@ import { defaultPolicy } from '../../../../schemas/api/policy.ts';
 import { defaultTenant, type TenantRecord } from '../../../../schemas/api/tenant.ts';
 import { quotaDimensions } from '../../../../schemas/errors.ts';
 import type { ContainerId } from '../../../../schemas/ids.ts';
+import { limits } from '../../../../schemas/limits.ts';
 import { containerId, operation, specOf } from '../../support.ts';
 import {
   acme,
   apply,
+  container,
   contextOf,
   fleetHost,
   fleetOf,
@@ -38,9 +40,11 @@ function world(free?: number) {
     quotaDimensions.map((dimension) => [dimension, null]),
   ) as unknown as TenantRecord['caps'];
   const state = stateOf({ ...defaultTenant(acme), regions: [region('default')], caps });
+  let addresses = free;
   const context = (): TurnContext => ({
     ...contextOf(fleetOf(fleetHost(h1))),
-    tenantIpv4: free === undefined ? undefined : { range: '10.193.0.0/16', sliceOf: () => ({ first, count: free }) },
+    tenantIpv4:
+      addresses === undefined ? undefined : { range: '10.193.0.0/16', sliceOf: () => ({ first, count: addresses! }) },
   });
   const get = (id: ContainerId): ContainerRecord => state.tenant(acme).containers.get(id)!;
   const make = (name: string, spec: Partial<ContainerSpec> = {}): ContainerId => {
@@ -52,8 +56,9 @@ function world(free?: number) {
     return id;
   };
   const put = (id: ContainerId, spec: Partial<ContainerSpec>, more: object = {}): void => {
+    const { leftOut: _, ...before } = get(id).spec;
     const declaration = {
-      spec: { ...get(id).spec, ...spec },
+      spec: { ...before, ...spec },
       policy: defaultPolicy,
       secrets: { env: {}, files: {} },
       ...more,
@@ -81,6 +86,7 @@ function world(free?: number) {
     put,
     runs,
     settle,
+    give: (count: number | undefined) => void (addresses = count),
     isIn: (id: ContainerId): boolean => memberOf(get(id)) !== undefined,
     members: () => state.tenant(acme).members,
     desired: (id: ContainerId) => [...desiredOf([get(id)], h1)][0],
@@ -123,5 +129,73 @@ t.test('another mode is an update, and either version may run until it is over',
   t.same([isIn(id), network(id)], [false, null]);
   put(id, { tag: '2', ...none });
   t.match(get(id).update?.to, { tag: '2', network: undefined }, 'without a change of the mode');
+  t.end();
+});
+
+t.test('a tenant has so many members, and a later container is none until an update finds room', (t) => {
+  const { state, make, get, put, runs, settle, network, desired, isIn, members } = world(99);
+  const last = container({}, 'last');
+  for (let at = 1; at < limits.networkMembers; at++) state.put(container({}, `m${at}`));
+  state.put(last);
+  t.equal(members(), limits.networkMembers);
+  const apart = make('apart', none);
+  const id = make('late');
+  t.same([isIn(id), members(), get(id).ipv4], [false, limits.networkMembers, undefined]);
+  runs(id);
+  t.match(network(id), { ipv4: null, names: [], state: 'unavailable', reason: 'too_many_members' });
+  t.match(network(id)?.message, /10000 members/);
+  t.match(desired(id), none, 'its host gives it no network');
+  t.equal(protocolOfContainer(get(id)), 3);
+  t.match(documents.specOf(get(id)), tenant, 'what it declares stays');
+  put(id, { labels: { a: 'b' } });
+  t.equal(get(id).spec.leftOut, true, 'labels are no update');
+  put(id, { env: { A: '1' } });
+  settle(id, 'done');
+  t.notOk(isIn(id));
+
+  state.put({ ...last, desired: 'removed' });
+  t.notOk(isIn(id), 'one that goes changes nothing about it');
+  runs(id);
+  put(id, { env: { A: '2' } });
+  t.same([isIn(id), members()], [true, limits.networkMembers]);
+  t.match(desired(id), { network: undefined, update: { previous: none } });
+  t.match(get(id), { ipv4: /^10\.193\.0\./ });
+  put(apart, tenant);
+  t.match(network(apart), { reason: 'too_many_members' }, 'a change of the mode finds none, either');
+  put(id, { env: { A: '3' } });
+  t.ok(isIn(id), 'a member stays one');
+  t.end();
+});
+
+t.test('IPv4: none was free, or there was no range yet; an update gives one', (t) => {
+  const { make, get, put, runs, network, give } = world();
+  const early = make('early');
+  t.notOk('ipv4' in get(early));
+  runs(early, ready);
+  t.match(network(early), { ipv4: null, reason: null, message: null }, 'the cluster gives none');
+  give(1);
+  t.match(network(early), { reason: 'made_before_network', message: /before the cluster gave IPv4/ });
+  const next = make('next');
+  const late = make('late');
+  for (const id of [next, late]) runs(id, ready);
+  t.match(network(next), { ipv4: '10.193.0.64', reason: null });
+  t.equal(get(late).ipv4, null);
+  t.match(network(late), { ipv4: null, reason: 'no_ipv4' });
+  put(late, { env: { A: '1' } });
+  t.match(network(late), { ipv4: null, reason: 'no_ipv4' });
+  give(3);
+  for (const id of [early, late]) put(id, { env: { A: '2' } });
+  t.same([get(early).ipv4, get(late).ipv4], ['10.193.0.65', '10.193.0.66']);
+  t.match([network(early), network(late)], [{ reason: null }, { reason: null }]);
+  t.end();
+});
+
+t.test('what was made before its host had the network has no names yet', (t) => {
+  const { make, runs, network } = world(9);
+  const id = make('web');
+  runs(id, { ...ready, made_before: true });
+  t.match(network(id), { state: 'ready', reason: 'made_before_network', message: /finds names from its next update/ });
+  runs(id, { state: 'unavailable', message: 'why' });
+  t.match(network(id), { state: 'unavailable', reason: 'not_attached', message: 'why' });
   t.end();
 });
