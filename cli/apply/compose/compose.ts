@@ -11,6 +11,7 @@ import type { Path } from '../file/tree.ts';
 import { environmentOf, type ReadEnvFile } from './environment.ts';
 import { configsOf, filesOf, type ReadText } from './configs.ts';
 import { keysOf, listOfKeys } from './keys.ts';
+import { networksOf, noteNetworks } from './networks.ts';
 import { inOrder } from './order.ts';
 import { policyOf } from './policy.ts';
 import { processOf } from './process.ts';
@@ -63,19 +64,22 @@ export function composed(value: unknown, composing: Composing): Composed {
   const jobs = new Set<string>();
   const containers = new Map<string, Values>();
   const ran = new Set<string>();
+  const networks = new Map<string, readonly string[]>();
   for (const name of inOrder(reader, services, composing.valueOf('COMPOSE_PROFILES') ?? '', ran)) {
     const path = ['services', name];
     const service = reader.take(path, services[name] ?? {}, mapOf, 'a map');
     if (service === undefined) continue;
     reader.enter(name, service);
     const called = containerName(project, name, service['container_name']);
-    const read = serviceOf(reader, path, service, composing, { secrets: secrets.names, configs });
+    const read = serviceOf(reader, { path, called, service }, composing, { secrets: secrets.names, configs });
     if (read === undefined) continue;
     if (containers.has(called)) reader.fault(path, `"${called}" is the name of another service's container, too`);
     containers.set(called, read.container);
     names.set(called, name);
+    networks.set(name, read.networks);
     if (read.isJob || ran.has(name)) jobs.add(called);
   }
+  noteNetworks(reader, top['networks'], networks);
   const file = withoutAbsent({
     name: projectNamed(project),
     secrets: secrets.declared,
@@ -99,12 +103,13 @@ function noteAll(reader: Reader): void {
 interface ReadService {
   readonly container: Values;
   readonly isJob: boolean;
+  /** Names. */
+  readonly networks: readonly string[];
 }
 
 function serviceOf(
   reader: Reader,
-  path: Path,
-  service: Values,
+  { path, called, service }: { readonly path: Path; readonly called: string; readonly service: Values },
   composing: Composing,
   { secrets, configs }: Readonly<Record<'secrets' | 'configs', ReadonlyMap<string, string>>>,
 ): ReadService | undefined {
@@ -114,7 +119,7 @@ function serviceOf(
     return undefined;
   }
   reader.others(path, service, keysOf.service);
-  const aliases = aliasesOf(reader, path, service);
+  const { names: networks, aliases, network } = networksOf(reader, path, service, called);
   const { cpus, memory } = limitsOf(reader, path, service);
   const { policy, isJob } = policyOf(reader, path, service);
   const container = withoutAbsent({
@@ -124,6 +129,7 @@ function serviceOf(
     cpu_limit: cpus,
     mem_limit: memory,
     aliases,
+    network,
     labels: labelsOf(reader, [...path, 'labels'], service['labels']),
     process: processOf(reader, path, service, memory ?? containerDefaults.mem_limit),
     policy: withoutAbsent({
@@ -133,28 +139,7 @@ function serviceOf(
     files: filesOf(reader, [...path, 'configs'], service['configs'], configs),
     secrets: usesOf(reader, [...path, 'secrets'], service['secrets'], secrets),
   });
-  return { container, isJob };
-}
-
-/** All containers are on one network, which no file can choose, so they have the names of each. */
-function aliasesOf(reader: Reader, path: Path, service: Values): readonly string[] | undefined {
-  const at = [...path, 'networks'];
-  const given = service['networks'];
-  const networks = Array.isArray(given) ? undefined : (reader.take(at, given, mapOf, 'a map or a list') ?? {});
-  const names = Array.isArray(given) ? given.map(String) : Object.keys(networks ?? {});
-  reader.lacks(
-    at,
-    names.filter((name) => name !== 'default'),
-  );
-  const aliases = Object.entries(networks ?? {}).flatMap(([name, value]) => {
-    const here = [...at, name];
-    const network = reader.take(here, value, mapOf, 'a map') ?? {};
-    reader.others(here, network, keysOf.network);
-    return reader.take([...here, 'aliases'], network['aliases'], listOf, 'a list')?.map(String) ?? [];
-  });
-  const mode = service['network_mode'];
-  reader.lacks([...path, 'network_mode'], ['bridge', 'default'].includes(String(mode)) ? null : mode);
-  return aliases.length === 0 ? undefined : [...new Set(aliases)];
+  return { container, isJob, networks };
 }
 
 /** Those that a container can't have are left out, because many are for other programs. */
@@ -228,6 +213,7 @@ function limitsOf(reader: Reader, path: Path, service: Values) {
 const fields: { readonly [F in EntryName]?: Path } = {
   env: ['environment'],
   aliases: ['networks'],
+  network: ['network_mode'],
   cpu_limit: ['deploy', 'resources', 'limits', 'cpus'],
   mem_limit: ['deploy', 'resources', 'limits', 'memory'],
 };

@@ -13,7 +13,7 @@ export interface Keys {
 }
 
 export const keysOf = {
-  top: { read: ['name', 'services', 'secrets', 'configs'], harmless: ['version', 'networks', 'volumes'] },
+  top: { read: ['name', 'services', 'secrets', 'configs', 'networks'], harmless: ['version', 'volumes'] },
   service: {
     read: [
       ...['image', 'container_name', 'environment', 'env_file', 'ports', 'deploy', 'mem_limit', 'cpus'],
@@ -43,7 +43,11 @@ export const keysOf = {
     harmless: ['start_interval'],
   },
   dependsOn: { read: ['condition', 'required'], harmless: ['restart'] },
-  network: { read: ['aliases'], harmless: ['priority', 'gw_priority'] },
+  serviceNetwork: { read: ['aliases'], harmless: ['priority', 'gw_priority'] },
+  network: {
+    read: ['driver', 'external', 'internal'],
+    harmless: ['name', 'attachable', 'labels', 'driver_opts', 'enable_ipv4', 'enable_ipv6', 'ipam'],
+  },
   port: { read: ['target', 'published', 'protocol', 'host_ip'], harmless: ['mode', 'name', 'app_protocol'] },
   envFile: { read: ['path', 'required', 'format'], harmless: [] },
   secretUse: { read: ['source', 'target', 'uid', 'gid', 'mode'], harmless: [] },
@@ -53,7 +57,7 @@ export const keysOf = {
 } as const satisfies Readonly<Record<string, Keys>>;
 
 /** `"false"` of these is what it says. */
-const switches = ['oom_kill_disable', 'privileged', 'stdin_open', 'tty', 'use_api_socket'];
+const switches = ['oom_kill_disable', 'privileged', 'stdin_open', 'tty', 'use_api_socket', 'external', 'internal'];
 
 /** As if the key were not there. */
 export function isNothing(key: string, value: unknown): boolean {

@@ -37,13 +37,13 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
     pid: host
     userns_mode: host
     volumes: [data:/data]
-    networks: [front]
+    networks: {default: {ipv4_address: 10.0.0.2}}
     privileged: true
     cap_drop: [ALL]
     deploy: {replicas: 2}
   other: {image: web, network_mode: host, scale: 3}
 `;
-  const keys = ['pid', 'userns_mode', 'volumes', 'networks', 'privileged', 'cap_drop', 'deploy.replicas'];
+  const keys = ['pid', 'userns_mode', 'volumes', 'ipv4_address', 'privileged', 'cap_drop', 'deploy.replicas'];
   const { faults } = read(t, text);
   const fault = (place: string, field: string, key: string) =>
     `compose.yml:${place}: ${field}: is not supported, and changes what runs: take it out, or leave it out with "--ignore ${key}"`;
@@ -51,7 +51,7 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
     ['4:5', 'services.web.pid'],
     ['5:5', 'services.web.userns_mode'],
     ['6:5', 'services.web.volumes'],
-    ['7:5', 'services.web.networks'],
+    ['7:26', 'services.web.networks.default.ipv4_address'],
     ['8:5', 'services.web.privileged'],
     ['9:5', 'services.web.cap_drop'],
     ['10:14', 'services.web.deploy.replicas'],
@@ -68,7 +68,7 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
   t.same(ignored.faults, []);
   t.same(ignored.warnings, [
     'compose.yml:4:5: left out, as asked, although it changes what runs: pid (web), userns_mode (web), ' +
-      'privileged (web), cap_drop (web), networks (web), deploy.replicas (web), volumes (web)',
+      'privileged (web), cap_drop (web), networks.default.ipv4_address (web), deploy.replicas (web), volumes (web)',
   ]);
   for (const [where, left] of [
     [`x-longshore-ignore: [pid]\n${service('pid: a')}`, 0],
@@ -82,19 +82,73 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
   t.end();
 });
 
-t.test('aliases of a service in any of its networks are further names of the container', (t) => {
-  const aliasesIn = (body: string, ignore: readonly string[] = []) => {
-    const { wanted, faults } = read(t, service(body), {}, {}, { project: 'shop', ignore });
+t.test('a service is found by its name, and by its aliases in any of its networks', (t) => {
+  const aliasesIn = (body: string, name = 'web') => {
+    const { wanted, faults } = read(t, `services:\n  ${name}: {image: web, ${body}}\nnetworks: {back: null}\n`);
     return { faults, aliases: wanted?.containers[0]?.document.aliases };
   };
   const both = 'networks: {default: {aliases: [db, database]}, back: {aliases: [db, pg]}}';
-  t.match(aliasesIn(both).faults, [/^compose\.yml:2:21: services\.web\.networks: is not supported/]);
-  t.same(aliasesIn(both, ['networks']), { faults: [], aliases: ['db', 'database', 'pg'] });
-  t.same(aliasesIn('networks: {default: {priority: 1}}'), { faults: [], aliases: [] });
-  t.same(aliasesIn('networks: {default: null}'), { faults: [], aliases: [] });
+  t.same(aliasesIn(both), { faults: [], aliases: ['web', 'db', 'database', 'pg'] });
+  for (const one of ['default: {priority: 1}', 'default: null', ''])
+    t.same(aliasesIn(`networks: {${one}}`).aliases, ['web']);
+  t.same(aliasesIn('container_name: web').aliases, [], 'which is the name of the container');
+  t.same(aliasesIn('', 'Web').aliases, ['web'], 'as DNS has it');
   t.match(aliasesIn('networks: {default: {aliases: db}}').faults, [/networks\.default\.aliases: must be a list/]);
   t.match(aliasesIn('networks: {default: {aliases: [-db]}}').faults, [/services\.web\.networks/], 'no name of a host');
-  t.match(aliasesIn('networks: {default: {ipv4_address: 10.0.0.2}}').faults, [/ipv4_address: is not supported/]);
+  t.match(aliasesIn('networks: [front]').faults, [/services\.web\.networks: names "front", which is no network/]);
+  const unknown = read(t, 'services: {a_b: {image: web}}');
+  t.same([unknown.faults, unknown.wanted?.containers[0]?.document.aliases], [[], []]);
+  t.match(unknown.warnings, [/services\.a_b: DNS knows no such name as "a_b"/]);
+  t.end();
+});
+
+t.test('networks: all services are in one, and what that changes is said', (t) => {
+  const file = (networks: string, services = 'a: {image: i, networks: [one]}') =>
+    `services: {${services}}\nnetworks: {${networks}}\n`;
+  const three =
+    'a: {image: i, networks: [one]}, b: {image: i, networks: {one: null, two: null}}, c: {image: i, networks: [two]}';
+  const apart = read(t, file('one: null, two: null', three));
+  t.same(apart.faults, []);
+  t.same(apart.warnings, [
+    'compose.yml:2:1: containers of a tenant are in one network: these services reach each other, also those that share no network in Compose: a (one), c (two)',
+  ]);
+  const fine = [
+    file('one: null'),
+    file('one: {driver: bridge, external: false, internal: "false"}'),
+    file('one: {driver: default}, other: {internal: true, driver: overlay}'),
+    file('', 'a: {image: i}, b: {image: i, networks: [default]}'),
+    file('one: null', 'a: {image: i, networks: [one]}, b: {image: i, network_mode: bridge, networks: [one]}'),
+  ];
+  for (const text of fine) {
+    const { faults, warnings } = read(t, text);
+    t.same([faults, warnings], [[], []], text);
+  }
+  t.match(read(t, file('one: {name: x, ipam: {config: []}, enable_ipv6: true}')).warnings, [
+    /left out, which changes nothing that runs: networks\.one\.name, networks\.one\.ipam, networks\.one\.enable_ipv6/,
+  ]);
+  for (const [key, value] of Object.entries({ driver: 'macvlan', external: true, internal: true, attachment: 1 })) {
+    const text = file(`one: {${key}: ${value}}`);
+    t.match(read(t, text).faults, { 0: new RegExp(`networks\\.one\\.${key}: is not supported`), length: 1 });
+    t.same(read(t, text, {}, {}, { project: 'shop', ignore: [key] }).faults, [], `--ignore ${key}`);
+  }
+  t.end();
+});
+
+t.test('network_mode: none is no network of the tenant', (t) => {
+  const { wanted, faults, warnings } = read(
+    t,
+    'services: {a: {image: i, network_mode: none}, b: {image: i}, c: {image: i, network_mode: "none"}}',
+  );
+  t.same(faults, []);
+  t.match(warnings, [/services\.a\.network_mode: keeps it out of the network/, /services\.c\.network_mode/]);
+  t.same(
+    wanted?.containers.map(({ document: { network, aliases } }) => [network.mode, aliases]),
+    [
+      ['none', []],
+      ['tenant', ['b']],
+      ['none', []],
+    ],
+  );
   t.end();
 });
 

@@ -1,0 +1,111 @@
+/**
+ * Networks of a Compose file. All containers of a tenant are in one network, which no file can
+ * choose: each has the names of all networks of its service, and services reach each other that
+ * share none. Pure.
+ */
+import type { Values } from '../../../lib/values.ts';
+import { labelOf } from '../../../schemas/tenant-network.ts';
+import type { Path } from '../file/tree.ts';
+import { keysOf } from './keys.ts';
+import type { Reader } from './reader.ts';
+import { listOf, mapOf } from './values.ts';
+
+/** Of a service that names none. */
+const usual = 'default';
+
+export interface ServiceNetworks {
+  /** Its networks in Compose. */
+  readonly names: readonly string[];
+  readonly aliases: readonly string[] | undefined;
+  /** Undefined: that of the tenant. */
+  readonly network: Values | undefined;
+}
+
+/** @param called name of its container */
+export function networksOf(reader: Reader, path: Path, service: Values, called: string): ServiceNetworks {
+  const mode = modeOf(reader, [...path, 'network_mode'], service['network_mode']);
+  if (mode === 'none') return { names: [], aliases: undefined, network: { mode } };
+  const at = [...path, 'networks'];
+  const given = service['networks'];
+  const networks = Array.isArray(given) ? undefined : (reader.take(at, given, mapOf, 'a map or a list') ?? {});
+  const names = Array.isArray(given) ? given.map(String) : Object.keys(networks ?? {});
+  const aliases = Object.entries(networks ?? {}).flatMap(([name, value]) => {
+    const here = [...at, name];
+    const network = reader.take(here, value, mapOf, 'a map') ?? {};
+    reader.others(here, network, keysOf.serviceNetwork);
+    return reader.take([...here, 'aliases'], network['aliases'], listOf, 'a list')?.map(String) ?? [];
+  });
+  const all = [...new Set([...ownAlias(reader, path, called), ...aliases])];
+  return {
+    names: names.length === 0 ? [usual] : names,
+    aliases: all.length === 0 ? undefined : all,
+    network: undefined,
+  };
+}
+
+/** In Compose, services find each other by the names of services, whatever containers are called. */
+function ownAlias(reader: Reader, path: Path, called: string): readonly string[] {
+  const service = path.at(-1) ?? '';
+  const label = labelOf(service);
+  if (label === undefined)
+    reader.warn(path, `DNS knows no such name as "${service}": other services find it by an alias alone`);
+  return label === undefined || label === called ? [] : [label];
+}
+
+function modeOf(reader: Reader, path: Path, value: unknown): 'none' | undefined {
+  if (String(value) === 'none') {
+    reader.warn(
+      path,
+      'keeps it out of the network of its tenant alone: it still reaches the world, where its host may',
+    );
+    return 'none';
+  }
+  reader.lacks(path, ['bridge', 'default'].includes(String(value)) ? null : value);
+  return undefined;
+}
+
+/**
+ * What the file says of the networks themselves, as far as services are in them.
+ * @param declared `networks` at the top of the file
+ * @param services names of the networks of each
+ */
+export function noteNetworks(
+  reader: Reader,
+  declared: unknown,
+  services: ReadonlyMap<string, readonly string[]>,
+): void {
+  const networks = reader.take(['networks'], declared, mapOf, 'a map of networks') ?? {};
+  const used = new Set([...services.values()].flat());
+  for (const [name, value] of Object.entries(networks)) {
+    if (!used.has(name)) continue;
+    const here = ['networks', name];
+    const network = reader.take(here, value, mapOf, 'a map') ?? {};
+    reader.others(here, network, keysOf.network);
+    const { driver } = network;
+    reader.lacks([...here, 'driver'], ['bridge', 'default'].includes(String(driver)) ? null : driver);
+    for (const key of ['external', 'internal']) reader.lacks([...here, key], network[key]);
+  }
+  for (const [service, names] of services) {
+    const unknown = names.find((name) => name !== usual && !Object.hasOwn(networks, name));
+    if (unknown === undefined) continue;
+    const path = ['services', service, 'networks'];
+    reader.fault(path, `names "${unknown}", which is no network of the file: declare it under "networks"`, 'key');
+  }
+  noteStrangers(reader, services);
+}
+
+/** Services that could not reach each other in Compose, said once. */
+function noteStrangers(reader: Reader, services: ReadonlyMap<string, readonly string[]>): void {
+  const joined = [...services].filter(([, names]) => names.length > 0);
+  const strangers = joined.filter(([one, names]) =>
+    joined.some(([other, theirs]) => one !== other && !theirs.some((name) => names.includes(name))),
+  );
+  if (strangers.length === 0) return;
+  const list = strangers.map(([service, names]) => `${service} (${names.join(', ')})`).join(', ');
+  reader.warnings.push({
+    path: ['networks'],
+    message: `containers of a tenant are in one network: these services reach each other, also those that share no network in Compose: ${list}`,
+    isOfFile: true,
+    at: 'key',
+  });
+}
