@@ -43,7 +43,7 @@ export function networksOf(reader: Reader, path: Path, service: Values, called: 
   };
 }
 
-/** In Compose, services find each other by the names of services, whatever containers are called. */
+/** In Compose, services find each other by their own names, whatever containers are called. */
 function ownAlias(reader: Reader, path: Path, called: string): readonly string[] {
   const service = path.at(-1) ?? '';
   const label = labelOf(service);

@@ -1,4 +1,6 @@
-/** Whether a container is in the network of its tenant: the part `network` of its document. Pure. */
+/**
+ * Whether a container is in the network of its tenant: the part `network` of its document. Pure.
+ */
 import Type from 'typebox';
 import { networkModes } from '../../words.ts';
 import { object, text, type Kind } from './kinds.ts';

@@ -78,7 +78,12 @@ secrets: {store-password: {environment: DB_PASSWORD}}
     t.match(made, { code: 0, out: /container blog-migrate, container blog-store, container blog-front changed/ });
     t.match(made.err, /left out, as asked, although it changes what runs: .*pid \(front\)/);
     t.match(made.err, /services\.front\.ports\.0: the address 127\.0\.0\.1 is not kept/);
-    t.match(made.err, /the 3 services reach each other only while/);
+    const names = await json<readonly { readonly name: string; readonly kind: string }[]>('network', 'names');
+    t.same(
+      names.filter(({ kind }) => kind === 'alias').map(({ name }) => name),
+      ['front', 'migrate', 'store'],
+      'services find each other by their names',
+    );
     t.match(made.err, /blog-migrate: stopped: completed/, 'it is waited for to its end');
     t.match(JSON.parse(await ok(['inspect', 'front', '--json'], { cwd: blog })) as Inspected, {
       container: { name: 'blog-front', env: { GREETING: 'hi from the file', A: 'abc#def' } },

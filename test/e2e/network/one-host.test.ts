@@ -43,6 +43,7 @@ t.test('containers of one host', { skip }, async (t) => {
 
   await t.test('a tenant’s reach each other, and another’s is refused', async (t) => {
     t.equal(await hears(acme, web, theirs), 'I am store');
+    t.match((await status(acme, web)).network, { state: 'ready', reason: null, message: null });
     t.equal(await hears(acme, store, await addressOf(acme, web)), 'I am web');
     t.equal(await hears(acme, web, await ipv4Of(acme, store)), 'I am store');
     t.match(await hears(other, spy, await ipv4Of(acme, store)), /refused/);

@@ -1,4 +1,4 @@
-/** The agent's side of the tenant network, against a program that answers in place of longshore-net. */
+/** The agent's side of the tenant network. A server of this test answers as `longshore-net`. */
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
