@@ -282,6 +282,7 @@ const entry = fc.record(
       },
       { requiredKeys: [] },
     ),
+    network: fc.record({ mode: fc.constantFrom('tenant', 'none') }, { requiredKeys: [] }),
     labels: fc.dictionary(fc.constantFrom('team', 'tier'), text),
     cpu_limit: fc.constantFrom('0.5', '1.0'),
     mem_limit: fc.constantFrom('64m', '1g'),
