@@ -4,7 +4,9 @@
  */
 import type { HostKey, TenantId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
+import { hostsOf } from './domain/members.ts';
 import type { Effect } from './domain/turn.ts';
+import type { Fleet } from './endpoints/fleet.ts';
 import type { Partition } from './partition.ts';
 
 type MembersEffect = Extract<Effect, { kind: 'members' }>;
@@ -12,11 +14,13 @@ type MembersEffect = Extract<Effect, { kind: 'members' }>;
 type Rung = HostKey | null;
 
 export class MemberBells {
+  readonly #fleet: Pick<Fleet, 'server'>;
   readonly #ring: (host: HostKey, partition: number) => void;
   readonly #due = new Map<Partition, Map<TenantId, Rung>>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(ring: (host: HostKey, partition: number) => void) {
+  constructor(fleet: Pick<Fleet, 'server'>, ring: (host: HostKey, partition: number) => void) {
+    this.#fleet = fleet;
     this.#ring = ring;
   }
 
@@ -34,17 +38,17 @@ export class MemberBells {
     this.#due.clear();
     try {
       for (const [partition, tenants] of due) {
-        for (const host of hostsOf(partition, tenants)) this.#ring(host, partition.number);
+        for (const host of this.#hostsOf(partition, tenants)) this.#ring(host, partition.number);
       }
     } catch {
       // The connection is closed. Hosts ask again by the clock.
     }
   }
-}
 
-function hostsOf({ view }: Partition, tenants: ReadonlyMap<TenantId, Rung>): ReadonlySet<HostKey> {
-  const hosts = new Set<HostKey>();
-  for (const [tenant, rung] of tenants)
-    for (const host of view.memberSummaryOf(tenant).hosts) if (host !== rung) hosts.add(host);
-  return hosts;
+  #hostsOf({ view }: Partition, tenants: ReadonlyMap<TenantId, Rung>): ReadonlySet<HostKey> {
+    const hosts = new Set<HostKey>();
+    for (const [tenant, rung] of tenants)
+      for (const host of hostsOf(view.memberSummaryOf(tenant), this.#fleet)) if (host !== rung) hosts.add(host);
+    return hosts;
+  }
 }

@@ -166,6 +166,7 @@ class OwnerProcess implements Owner {
       ...(options.drainAtOnce === undefined ? {} : { drainAtOnce: options.drainAtOnce }),
       processes: () => this.manager.membership.live().length,
       onMeshEnd: (host) => this.#effects.ringNeighbours(host, this.manager.serving()),
+      onServer: (network, hosts) => this.#effects.ringNetwork(network, hosts, this.manager.serving()),
     });
     const { fleet } = this;
     const parts = { nc, cluster, fleet, clock, log, slices: this.#slices, refusals: this.#refusals };
@@ -173,7 +174,13 @@ class OwnerProcess implements Owner {
     this.#outbox = createOutbox({ ...parts, client, partitions });
     this.#directory = new DirectoryExchange(parts);
     this.#watched = new StatusWatchers(clock);
-    this.#effects = createEffects({ nc, directory: this.#directory, outbox: this.#outbox, watched: this.#watched });
+    this.#effects = createEffects({
+      nc,
+      fleet,
+      directory: this.#directory,
+      outbox: this.#outbox,
+      watched: this.#watched,
+    });
     this.#credentials = createHostCredentials({
       clusterId: cluster.id,
       account: options.hostsAccount,

@@ -294,6 +294,7 @@ function forageOf(
   return createForage({
     ask,
     partitions: () => backend.partitions(),
+    tenantRanges: () => backend.tenantRanges(),
     newOperationId,
     countAuthFailure: authFailuresOf(parts),
     clock,

@@ -52,6 +52,7 @@ import { openDeclaredFiles } from './secrets/declared-files.ts';
 import { openSecretFiles } from './secrets/files.ts';
 import { neededSealed } from './secrets/needed.ts';
 import type { Values } from './secrets/values.ts';
+import { VpnKeys } from './secrets/vpn-keys.ts';
 import { logRatesOf, publishPortsOf, type AgentSettings } from './settings.ts';
 import type { State } from './state.ts';
 import { createCgroups, type Cgroups } from './usage/cgroups.ts';
@@ -231,6 +232,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     steadyMs,
     log,
   });
+  const vpnKeys = new VpnKeys({ values: parts.values, log });
   const tenantNetwork =
     sandboxes === undefined || settings.NET_SOCKET === undefined
       ? undefined
@@ -243,6 +245,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           resolvConf: join(settings.STATE_DIR, 'network', 'resolv.conf'),
           engine,
           networks: hostNetworks,
+          vpnKeys,
+          nowMs: () => clock.nowMs(),
           faults,
           onChange: (id) => reconciler.enqueue(id),
           log,
@@ -254,7 +258,6 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     members.events.on('changed', () => name());
     workload.events.on('desired', () => {
       const own = containersOf(workload.desired());
-      members.keep(new Set(own.map(({ tenant }) => tenant)));
       name(own);
     });
   }
@@ -375,10 +378,12 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           monitor.suspect();
         }
       };
-      /** Drops sealed values that no container of this host may need again. */
+      /** Drops sealed values that this host does not need again. */
       const pruneSealedCache = (): Promise<void> => {
         const versions = workload.versions();
-        return state.sealedCache.prune(versions === undefined ? undefined : neededSealed(versions));
+        return state.sealedCache.prune(
+          versions === undefined ? undefined : [...neededSealed(versions), ...vpnKeys.kept()],
+        );
       };
       await Promise.all([
         monitor.run(watcher, signal),

@@ -16,6 +16,7 @@ export const faultKinds = [
   'tenant_network',
   'mesh',
   'tenant_range_overlaps',
+  'vpn_server',
   'control_plane_behind',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];

@@ -159,6 +159,8 @@ export const components = {
   Network: network.NetworkView,
   NetworkCreate: network.NetworkCreateBody,
   NetworkPut: network.NetworkBody,
+  NetworkServers: network.NetworkServersView,
+  NetworkServersPut: network.NetworkServersBody,
   Proxy: network.Proxy,
   ProxyPut: network.ProxyBody,
   Resealed: network.Resealed,

@@ -42,7 +42,14 @@ import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
 import { limits } from './limits.ts';
 import { ContainerLogEntry, LogEntry } from './api/log.ts';
 import { containerFields, labelFilterPattern } from './api/fields/container.ts';
-import { NetworkBody, NetworkCreateBody, NetworkView, Resealed } from './api/network.ts';
+import {
+  NetworkBody,
+  NetworkCreateBody,
+  NetworkServersBody,
+  NetworkServersView,
+  NetworkView,
+  Resealed,
+} from './api/network.ts';
 import {
   P12Password,
   PeerCreateBody,
@@ -1805,6 +1812,41 @@ export const routes = [
     success: 'no_content',
     data: Type.Null(),
     errors: [...networkErrors, 'conflict'],
+  },
+  {
+    name: 'network.servers.get',
+    method: 'GET',
+    path: `${operator}/networks/:network/servers`,
+    access: 'operator',
+    scopes: ['operator:read', 'operator:networks'],
+    summary: 'Get the host that serves a VPN network.',
+    success: 'ok',
+    data: NetworkServersView,
+    errors: networkErrors,
+  },
+  {
+    name: 'network.servers.put',
+    method: 'PUT',
+    path: `${operator}/networks/:network/servers`,
+    access: 'operator',
+    scopes: ['operator:networks'],
+    summary: 'Let a host serve a VPN network, from now on in the place of any other.',
+    body: NetworkServersBody,
+    success: 'ok',
+    data: NetworkServersView,
+    errors: [...networkErrors, 'conflict', ...bodyErrors],
+    deadlineMs: limits.keyDeadlineMs,
+  },
+  {
+    name: 'network.servers.remove',
+    method: 'DELETE',
+    path: `${operator}/networks/:network/servers`,
+    access: 'operator',
+    scopes: ['operator:networks'],
+    summary: 'Let no host serve a VPN network.',
+    success: 'no_content',
+    data: Type.Null(),
+    errors: networkErrors,
   },
   serverFile(
     'wireguard',

@@ -5,6 +5,7 @@
  */
 import { addressAt, formatAddress, formatCidr, parseCidr, type Cidr } from './cidr.ts';
 import type { ContainerId } from './ids.ts';
+import type { Cluster } from './records/cluster.ts';
 import { hashesOf } from './text-hash.ts';
 
 /** The first byte of unique local addresses, and bits of the global id (RFC 4193, section 3.1). */
@@ -22,6 +23,17 @@ function rangeOf(cluster: string): Cidr {
 
 /** The /48 of a cluster, as CIDR. */
 export const ipv6RangeOf = (cluster: string): string => formatCidr(rangeOf(cluster));
+
+/** In which containers have addresses, as CIDR; `ipv4` is null where the operator gave none. */
+export interface TenantRanges {
+  readonly ipv4: string | null;
+  readonly ipv6: string;
+}
+
+export const tenantRangesOf = ({ id, tenantIpv4 }: Pick<Cluster, 'id' | 'tenantIpv4'>): TenantRanges => ({
+  ipv4: tenantIpv4 ?? null,
+  ipv6: ipv6RangeOf(id),
+});
 
 /**
  * The address of a container, for its life. The last 64 bits are those of its id, of which 62 are

@@ -21,7 +21,7 @@ import * as peer from './peer/decide.ts';
 import * as login from './secret/logins.ts';
 import * as reseal from './secret/reseal.ts';
 import * as secret from './secret/secrets.ts';
-import { unseal } from './secret/unseal.ts';
+import { unseal, unsealNetwork, unsealPeer } from './secret/unseal.ts';
 import * as uses from './secret/uses.ts';
 import * as signing from './signing/keys.ts';
 import { conditional, headed } from './preconditions/decide.ts';
@@ -129,6 +129,10 @@ function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn 
       return secret.list(state, ask);
     case 'secret.material':
       return secret.material(state, ask);
+    case 'peer.unseal':
+      return unsealPeer(state, ask, context);
+    case 'network.unseal':
+      return unsealNetwork(state, ask, context);
     case 'secret.unseal':
       return unseal(state, ask, context);
     case 'login.list':
@@ -231,6 +235,8 @@ function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepar
       return network.create(state, ask, context);
     case 'network.put':
       return network.put(state, ask, context);
+    case 'network.serve':
+      return network.serve(state, ask, context);
     case 'network.certify':
       return network.certify(state, ask, context);
     case 'network.remove':

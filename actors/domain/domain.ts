@@ -1,14 +1,17 @@
 /** Longshore as the runtime runs it: the decisions, the memory and the records of this folder. */
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
+import type { PeerRecord } from '../../schemas/api/peer.ts';
 import { kindToStore } from '../../schemas/api/event.ts';
 import {
   isContainerId,
   isHostKey,
   isNetworkName,
+  isPeerId,
   isTenantId,
   type HostKey,
   type NetworkName,
+  type TenantId,
 } from '../../schemas/ids.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
@@ -26,7 +29,7 @@ import { bodyAgain } from './container/decide.ts';
 import { otherHostsOf } from './container/moving.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { linesOf } from './audit/lines.ts';
-import { isOtherMember } from './members.ts';
+import { isOtherMember, isOtherPeer } from './members.ts';
 import { isWellFormed } from './record-shapes.ts';
 import { headed } from './preconditions/decide.ts';
 import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
@@ -173,6 +176,9 @@ function outgoingEvent(
 function membersEffects(state: PartitionView, { records: changed, deletes, effects }: Changes): Effect[] {
   const rung = new Set(effects.flatMap((effect) => (effect.kind === 'doorbell' ? [effect.host] : [])));
   const follow: Effect[] = [];
+  const notePeer = (tenant: TenantId, before: PeerRecord | undefined, after: PeerRecord | undefined): void => {
+    if (isOtherPeer(before, after)) follow.push({ kind: 'members', tenant, rung: null });
+  };
   const note = (before: ContainerRecord | undefined, after: ContainerRecord | undefined): void => {
     const record = after ?? before;
     if (record === undefined || !isOtherMember(before, after)) return;
@@ -183,11 +189,17 @@ function membersEffects(state: PartitionView, { records: changed, deletes, effec
   for (const record of changed) {
     if (record.kind === 'container') note(state.tenant(record.tenant).containers.get(record.id), record);
     if (record.kind === 'tombstone') note(state.tenant(record.tenant).containers.get(record.id), undefined);
+    if (record.kind === 'peer' || record.kind === 'peer_tombstone') {
+      const before = state.tenant(record.tenant).peers.records.get(record.id);
+      notePeer(record.tenant, before, record.kind === 'peer' ? record : undefined);
+    }
   }
   for (const key of deletes) {
     const [kind, tenant = '', id = ''] = key.split('.');
     if (kind === 'container' && isTenantId(tenant) && isContainerId(id))
       note(state.tenant(tenant).containers.get(id), undefined);
+    if (kind === 'peer' && isTenantId(tenant) && isPeerId(id))
+      notePeer(tenant, state.tenant(tenant).peers.records.get(id), undefined);
   }
   return follow;
 }
@@ -200,6 +212,8 @@ function effectKey(effect: Effect): string {
       return `members ${effect.tenant} ${effect.rung ?? ''}`;
     case 'outbox':
       return 'outbox';
+    case 'server':
+      return `server ${effect.network}`;
     case 'doorbell':
     case 'directory':
       return `${effect.kind} ${effect.host}`;

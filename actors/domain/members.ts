@@ -2,13 +2,23 @@
  * The members of a tenant's network: a projection of its container records, stored nowhere else.
  * Pure.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { ContainerRecord } from '../../schemas/api/container.ts';
+import type { PeerRecord } from '../../schemas/api/peer.ts';
 import type { ContainerSpec } from '../../schemas/api/fields/container.ts';
 import { usualNetwork } from '../../schemas/api/fields/network-part.ts';
-import type { HostKey, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey, NetworkName, TenantId } from '../../schemas/ids.ts';
 import { hasLabelBefore, labelOf } from '../../schemas/tenant-network.ts';
-import { digestOfMembers, type Member } from '../../schemas/wire/members.ts';
+import {
+  digestOfMembers,
+  isPeer,
+  type ContainerMember,
+  type Member,
+  type PeerMember,
+} from '../../schemas/wire/members.ts';
 import { basisOf } from '../../schemas/wire/set-digest.ts';
+import type { FleetView } from './turn.ts';
+import type { PeersView } from './vpn-state.ts';
 
 /** A version that is to be in the network, and is not left out. */
 export const isInNetwork = ({ network = usualNetwork, leftOut }: ContainerSpec): boolean =>
@@ -19,7 +29,7 @@ export const isMember = ({ desired, spec, update }: ContainerRecord): boolean =>
   desired !== 'removed' && (isInNetwork(spec) || (update?.previous !== undefined && isInNetwork(update.previous.spec)));
 
 /** Undefined: it is none. */
-export function memberOf(record: ContainerRecord): Member | undefined {
+export function memberOf(record: ContainerRecord): ContainerMember | undefined {
   if (!isMember(record)) return undefined;
   const { tenant, id, spec, placement, ipv4 } = record;
   const { name, project, aliases = [] } = spec;
@@ -33,6 +43,17 @@ export function memberOf(record: ContainerRecord): Member | undefined {
     host: placement.phase === 'placed' ? placement.host : null,
   };
 }
+
+/** Undefined: it may not connect. Its end comes by the clock of the server. */
+export function peerMemberOf(record: PeerRecord): PeerMember | undefined {
+  const { tenant, id, enabled, problem, network, ipv4, ipv6, wireguard, expiresAtMs } = record;
+  if (!enabled || problem !== undefined) return undefined;
+  return { tenant, id, network, ipv4, ipv6, key: wireguard.publicKey, expires_at_ms: expiresAtMs };
+}
+
+/** Whether another member comes of another record of the same peer. */
+export const isOtherPeer = (before: PeerRecord | undefined, after: PeerRecord | undefined): boolean =>
+  !isDeepStrictEqual(before && peerMemberOf(before), after && peerMemberOf(after));
 
 /** Whether another member comes of another record of the same container. */
 export function isOtherMember(before: ContainerRecord | undefined, after: ContainerRecord | undefined): boolean {
@@ -48,9 +69,25 @@ export function isOtherMember(before: ContainerRecord | undefined, after: Contai
   return JSON.stringify(one) !== JSON.stringify(other);
 }
 
-export function* membersOf(records: Iterable<ContainerRecord>): Generator<Member, void, void> {
-  for (const record of records) {
+/** What a tenant has of members. */
+interface Own {
+  readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
+  readonly peers: Pick<PeersView, 'records'>;
+}
+
+function* containersIn({ containers }: Own): Generator<ContainerMember, void, void> {
+  for (const record of containers.values()) {
     const member = memberOf(record);
+    if (member !== undefined) yield member;
+  }
+}
+
+/** Of a tenant: its containers and its VPN peers. */
+export function* membersOf(tenant: Own): Generator<Member, void, void> {
+  yield* containersIn(tenant);
+  const { peers } = tenant;
+  for (const record of peers.records.values()) {
+    const member = peerMemberOf(record);
     if (member !== undefined) yield member;
   }
 }
@@ -66,26 +103,39 @@ export interface MemberSummary {
   /** Raised by every change of them; with the epoch it orders what hosts hear of them. */
   readonly revision: number;
   readonly digest: string;
-  /** Where they are. */
+  /** Where its containers are. */
   readonly hosts: ReadonlySet<HostKey>;
+  /** That its VPN peers are in. */
+  readonly networks: ReadonlySet<NetworkName>;
 }
 
-export function summaryOf(revision: number, incarnation: number, records: Iterable<ContainerRecord>): MemberSummary {
-  const members = [...membersOf(records)];
-  const hosts = new Set(members.flatMap(({ host }) => (host === null ? [] : [host])));
-  return { revision, digest: digestOfMembers(basisOf(incarnation), members), hosts };
+export function summaryOf(revision: number, incarnation: number, tenant: Own): MemberSummary {
+  const members = [...membersOf(tenant)];
+  const hosts = new Set<HostKey>();
+  const networks = new Set<NetworkName>();
+  for (const member of members) {
+    if (isPeer(member)) networks.add(member.network);
+    else if (member.host !== null) hosts.add(member.host);
+  }
+  return { revision, digest: digestOfMembers(basisOf(incarnation), members), hosts, networks };
+}
+
+/** Hosts that a tenant's members are on, and those that serve its peers. */
+export function hostsOf({ hosts, networks }: MemberSummary, fleet: Pick<FleetView, 'server'>): ReadonlySet<HostKey> {
+  if (networks.size === 0) return hosts;
+  return new Set([...hosts, ...[...networks].flatMap((network) => fleet.server(network)?.host ?? [])]);
 }
 
 export interface NameOfMember {
   readonly name: string;
   readonly kind: 'alias' | 'name';
-  readonly member: Member;
+  readonly member: ContainerMember;
 }
 
-/** All names that lead to members, as the resolvers of their hosts have them (zones.ts). */
-export function* namesOf(members: Iterable<Member>): Generator<NameOfMember, void, void> {
-  const holders = new Map<string, Member>();
-  for (const member of members) {
+/** All names that lead to a tenant's members, as their hosts' resolvers have them (zones.ts). */
+export function* namesOf(tenant: Own): Generator<NameOfMember, void, void> {
+  const holders = new Map<string, ContainerMember>();
+  for (const member of containersIn(tenant)) {
     if (member.project !== undefined) for (const name of member.aliases ?? []) yield { name, kind: 'alias', member };
     const label = labelOf(member.name);
     if (label === undefined) continue;

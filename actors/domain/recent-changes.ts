@@ -1,17 +1,17 @@
 /**
- * The latest changes of containers in a partition, by what they are about (a host, a tenant), in
- * memory alone. An owner that has just loaded the partition knows none. Pure.
+ * The latest changes of containers and peers in a partition, by what they are about (a host, a
+ * tenant), in memory alone. An owner that has just loaded the partition knows none. Pure.
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 
-interface Change<Key> {
+interface Change<Key, Id> {
   readonly key: Key;
-  readonly id: ContainerId;
+  readonly id: Id;
 }
 
-export class RecentChanges<Key> {
+export class RecentChanges<Key, Id = ContainerId> {
   /** A ring: the change of revision `r` stands at `r mod` its length. */
-  readonly #ring: Change<Key>[] = [];
+  readonly #ring: Change<Key, Id>[] = [];
   readonly #kept: number;
   readonly #first: number;
   #last: number;
@@ -33,22 +33,22 @@ export class RecentChanges<Key> {
    * Counts each change: of two in one commit, a reader between them has seen the first alone.
    * @returns the revision that the change makes
    */
-  add(key: Key, id: ContainerId): number {
+  add(key: Key, id: Id): number {
     this.#ring[++this.#last % this.#kept] = { key, id };
     return this.#last;
   }
 
   /** What changed after a revision; undefined: it is older than the oldest change. */
-  since(key: Key, revision: number): ReadonlySet<ContainerId> | undefined {
+  since(key: Key, revision: number): ReadonlySet<Id> | undefined {
     const changed = this.lastSince(key, revision);
     return changed && new Set(changed.keys());
   }
 
   /** The same with the revision of the last change of each, in that order. */
-  lastSince(key: Key, revision: number): ReadonlyMap<ContainerId, number> | undefined {
+  lastSince(key: Key, revision: number): ReadonlyMap<Id, number> | undefined {
     const oldest = Math.max(this.#first, this.#last - this.#kept);
     if (revision < oldest || revision > this.#last) return undefined;
-    const changed = new Map<ContainerId, number>();
+    const changed = new Map<Id, number>();
     for (let number = revision + 1; number <= this.#last; number++) {
       const change = this.#ring[number % this.#kept];
       if (change?.key !== key) continue;

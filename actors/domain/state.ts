@@ -7,6 +7,7 @@ import type { AnswerRecord } from '../../schemas/records/kept-answer.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, ObservationOrder, PullProgress, TombstoneRecord } from '../../schemas/api/container.ts';
 import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
+import type { PeerRecord } from '../../schemas/api/peer.ts';
 import {
   isContainerId,
   isHostKey,
@@ -15,6 +16,7 @@ import {
   isTenantId,
   type ContainerId,
   type HostKey,
+  type PeerId,
   type TenantId,
 } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -23,9 +25,10 @@ import { byRemoval, removedFromMs, type EndedJob } from './container/endings.ts'
 import { movesFrom, otherHostsOf, preparationOf } from './container/moving.ts';
 import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
+import type { Member } from '../../schemas/wire/members.ts';
 import type { Ipv4Slice } from '../../schemas/tenant-network.ts';
 import { Ipv4Allocations } from './ipv4-allocations.ts';
-import { isOtherMember, summaryOf, type MemberSummary } from './members.ts';
+import { isOtherMember, isOtherPeer, summaryOf, type MemberSummary } from './members.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
 import { TenantState, amountsOf, isStored, recordsOf, undamaged, type TenantView } from './tenant/state.ts';
@@ -76,7 +79,7 @@ export interface PartitionView {
    */
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined;
   /** The members that changed or went after this revision; undefined: not known any more. */
-  membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined;
+  membersSince(tenant: TenantId, revision: number): ReadonlySet<Member['id']> | undefined;
   memberSummaryOf(tenant: TenantId): MemberSummary;
   /** An address that a new container may have; undefined: there is none. */
   nextIpv4(slice: Ipv4Slice, nowMs: number): string | undefined;
@@ -198,7 +201,7 @@ export class PartitionState implements PartitionView {
   readonly #firstRevision: number;
   readonly #changes: RecentChanges<HostKey>;
   readonly #items: RecentChanges<TenantId>;
-  readonly #members: RecentChanges<TenantId>;
+  readonly #members: RecentChanges<TenantId, Member['id']>;
   readonly #membersRevisions = new Map<TenantId, number>();
   readonly #memberSummaries = new Map<TenantId, MemberSummary>();
   readonly #incarnation: number;
@@ -276,7 +279,7 @@ export class PartitionState implements PartitionView {
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined {
     return this.#changes.since(host, revision);
   }
-  membersSince(tenant: TenantId, revision: number): ReadonlySet<ContainerId> | undefined {
+  membersSince(tenant: TenantId, revision: number): ReadonlySet<Member['id']> | undefined {
     return this.#members.since(tenant, revision);
   }
   nextIpv4(slice: Ipv4Slice, nowMs: number): string | undefined {
@@ -286,7 +289,7 @@ export class PartitionState implements PartitionView {
     const revision = this.#membersRevisions.get(tenant) ?? this.#firstRevision;
     const known = this.#memberSummaries.get(tenant);
     if (known?.revision === revision) return known;
-    const summary = summaryOf(revision, this.#incarnation, this.tenant(tenant).containers.values());
+    const summary = summaryOf(revision, this.#incarnation, this.tenant(tenant));
     this.#memberSummaries.set(tenant, summary);
     return summary;
   }
@@ -466,9 +469,11 @@ export class PartitionState implements PartitionView {
         this.#revokedKeys.set(record.publicKey, record);
         return;
       case 'peer':
+        this.#notePeer(record.tenant, record.id, record);
         this.vpn.putPeer(this.#own(record.tenant).peers, record);
         return;
       case 'peer_tombstone':
+        this.#notePeer(record.tenant, record.id, undefined);
         this.vpn.putTombstone(this.#own(record.tenant).peers, record);
         return;
       case 'network':
@@ -495,6 +500,7 @@ export class PartitionState implements PartitionView {
     if (kind === 'file' && isTenantId(first)) this.#deleteFile(first, second);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
     if (kind === 'peer' && isTenantId(first) && isPeerId(second)) {
+      this.#notePeer(first, second, undefined);
       this.vpn.deletePeer(this.#own(first).peers, first, second);
     }
     if (isOfNetwork(kind)) this.vpn.delete(kind, first, second);
@@ -552,6 +558,11 @@ export class PartitionState implements PartitionView {
   #noteMember({ tenant }: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
     const id = (after ?? before)?.id;
     if (id !== undefined && isOtherMember(before, after))
+      this.#membersRevisions.set(tenant, this.#members.add(tenant, id));
+  }
+
+  #notePeer(tenant: TenantId, id: PeerId, after: PeerRecord | undefined): void {
+    if (isOtherPeer(this.tenant(tenant).peers.records.get(id), after))
       this.#membersRevisions.set(tenant, this.#members.add(tenant, id));
   }
 

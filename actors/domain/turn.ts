@@ -15,8 +15,9 @@ import {
 import type { EventType } from '../../schemas/api/event.ts';
 import type { LoginRecord } from '../../schemas/api/secret.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
-import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey, NetworkName, Region, TenantId } from '../../schemas/ids.ts';
 import type { HostRoom } from '../../schemas/wire/host.ts';
+import type { NetworkServer } from '../../schemas/wire/network-server.ts';
 import type { Reply, SuccessReply } from '../runtime/domain.ts';
 import type { StateRecord } from './records.ts';
 import type { Ipv4Slice } from '../../schemas/tenant-network.ts';
@@ -70,6 +71,9 @@ export interface FleetView {
     readonly room: HostRoom;
   } | null;
   hostsIn(region: Region): readonly HostKey[];
+  /** The host that serves the network, as far as it is known here; undefined: none does. */
+  server(network: NetworkName): NetworkServer | undefined;
+  servers(): Iterable<NetworkServer>;
   /** Whether one more container may leave this drained host now. */
   mayLeave(key: HostKey): boolean;
   /** What any host is believed to offer at most, unless its operator has said otherwise. */
@@ -118,6 +122,8 @@ export type Effect =
   | { readonly kind: 'members'; readonly tenant: TenantId; readonly rung: HostKey | null }
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
   | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
+  /** Who serves the network; null: no host. */
+  | { readonly kind: 'server'; readonly network: NetworkName; readonly server: NetworkServer | null }
   /** Another partition must learn of a change; the outbox finds it in the records. */
   | { readonly kind: 'outbox' };
 

@@ -39,6 +39,8 @@ export interface VpnView {
   untold(): Iterable<PeerRecord | PeerTombstoneRecord>;
   /** The same by network. */
   untoldBy(): ReadonlyMap<NetworkName, ReadonlyMap<string, PeerRecord | PeerTombstoneRecord>>;
+  /** Tenants of this partition that have peers in the network. */
+  tenantsIn(network: NetworkName): Iterable<TenantId>;
   tombstones(): Iterable<PeerTombstoneRecord>;
   /** Tombstones that have been kept long enough. */
   outlived(nowMs: number): PeerTombstoneRecord[];
@@ -76,6 +78,8 @@ const hashesOf = ({ tokens, links = [] }: PeerRecord): string[] => [
 export class VpnState implements VpnView {
   readonly #networks = new Map<NetworkName, NetworkState>();
   readonly #tokens = new Map<string, PeerRecord>();
+  /** By network, the number of peers of each tenant. */
+  readonly #tenants = new Map<NetworkName, Map<TenantId, number>>();
   readonly #untold = new Map<NetworkName, Map<string, PeerRecord | PeerTombstoneRecord>>();
   /** Of what is untold, by its key. */
   readonly #untoldTo = new Map<string, NetworkName>();
@@ -103,6 +107,9 @@ export class VpnState implements VpnView {
   untoldBy(): ReadonlyMap<NetworkName, ReadonlyMap<string, PeerRecord | PeerTombstoneRecord>> {
     return this.#untold;
   }
+  tenantsIn(network: NetworkName): Iterable<TenantId> {
+    return this.#tenants.get(network)?.keys() ?? [];
+  }
   tombstones(): Iterable<PeerTombstoneRecord> {
     return this.#tombstones.values();
   }
@@ -129,6 +136,7 @@ export class VpnState implements VpnView {
     tenant.names.set(record.name, record.id);
     tenant.newest = newestOf(tenant.newest, record);
     for (const hash of hashesOf(record)) this.#tokens.set(hash, record);
+    this.#count(record, 1);
     this.#note(record);
   }
 
@@ -212,12 +220,22 @@ export class VpnState implements VpnView {
     this.#untoldTo.delete(key);
   }
 
+  #count({ network, tenant }: PeerRecord, by: 1 | -1): void {
+    const tenants = this.#tenants.get(network) ?? new Map<TenantId, number>();
+    this.#tenants.set(network, tenants);
+    const count = (tenants.get(tenant) ?? 0) + by;
+    if (count > 0) tenants.set(tenant, count);
+    else tenants.delete(tenant);
+    if (tenants.size === 0) this.#tenants.delete(network);
+  }
+
   /** Takes a peer out of every index but the list. */
   #forget(tenant: TenantPeers, id: PeerId): void {
     const before = tenant.records.get(id);
     if (before === undefined) return;
     tenant.names.delete(before.name);
     for (const hash of hashesOf(before)) this.#tokens.delete(hash);
+    this.#count(before, -1);
   }
 
   #unbury(tenant: TenantPeers, { tenant: tenantId, id }: Pick<PeerRecord, 'tenant' | 'id'>): void {

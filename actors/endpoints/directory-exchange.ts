@@ -10,10 +10,11 @@ import { jitter } from '../../lib/time/backoff.ts';
 import { runAtOnce, type Slices } from '../../lib/time/slices.ts';
 import type { RateLimitedLog } from '../../lib/rate-limited-log.ts';
 import type { DirectoryEntry } from '../../schemas/api/host.ts';
-import type { HostKey } from '../../schemas/ids.ts';
+import type { HostKey, NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { announcedEpoch, type Cluster } from '../../schemas/records/cluster.ts';
 import { DirectoryMessage, DirectoryVersions, type DirectoryAt } from '../../schemas/wire/directory.ts';
+import type { NetworkServer } from '../../schemas/wire/network-server.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, protocolFields } from '../../schemas/wire/version.ts';
 import type { Partition } from '../partition.ts';
@@ -114,6 +115,12 @@ export class DirectoryExchange {
   change(partition: DirectorySource, host: HostKey, entry: DirectoryEntry | null): void {
     const directory = this.#directories.get(partition);
     if (directory !== undefined) this.#send(directory.change(this.#versionOf(partition), host, entry));
+  }
+
+  /** Called after the commit that changed who serves the network. */
+  serve(partition: DirectorySource, network: NetworkName, server: NetworkServer | null): void {
+    const directory = this.#directories.get(partition);
+    if (directory !== undefined) this.#send(directory.serve(this.#versionOf(partition), network, server));
   }
 
   /** @param held what the asker has */

@@ -4,9 +4,11 @@
  * that is never committed.
  */
 import type { DirectoryEntry } from '../../schemas/api/host.ts';
-import type { HostKey } from '../../schemas/ids.ts';
+import type { HostKey, NetworkName } from '../../schemas/ids.ts';
 import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory.ts';
+import type { NetworkServer } from '../../schemas/wire/network-server.ts';
 import { directoryEntry } from '../domain/host/decide.ts';
+import { serverOf } from '../domain/network/view.ts';
 import { inParts, partText } from '../../lib/rpc/parts.ts';
 import type { PartitionView } from '../domain/state.ts';
 import { protocolFields } from '../../schemas/wire/version.ts';
@@ -71,6 +73,7 @@ export const isBehind = (held: DirectoryAt | undefined, at: DirectoryAt): boolea
 
 export class HostDirectory {
   readonly #entries = new Map<HostKey, DirectoryEntry>();
+  readonly #servers = new Map<NetworkName, NetworkServer>();
   #unreadable: readonly HostKey[] = [];
   #changes = 0;
 
@@ -84,6 +87,11 @@ export class HostDirectory {
     this.#entries.clear();
     for (const record of state.hosts()) this.#entries.set(record.key, directoryEntry(record));
     this.#unreadable = [...state.damagedHosts()];
+    this.#servers.clear();
+    for (const { name, record } of state.vpn.networks()) {
+      const server = record && serverOf(record);
+      if (server !== undefined) this.#servers.set(name, server);
+    }
   }
 
   whole(version: DirectoryVersion): DirectoryMessage {
@@ -94,6 +102,7 @@ export class HostDirectory {
       entries: [...this.#entries.values()],
       removed: [],
       unreadable: this.#unreadable,
+      servers: [...this.#servers.values()],
     };
   }
 
@@ -105,5 +114,13 @@ export class HostDirectory {
     this.#unreadable = this.#unreadable.filter((key) => key !== host);
     const entries = entry === null ? [] : [entry];
     return { ...version, changes, full: false, entries, removed: entry === null ? [host] : [], unreadable: [] };
+  }
+
+  /** Called after the commit that changed who serves the network, which is seldom: all are sent. */
+  serve(version: DirectoryVersion, network: NetworkName, server: NetworkServer | null): DirectoryMessage {
+    this.#changes++;
+    if (server === null) this.#servers.delete(network);
+    else this.#servers.set(network, server);
+    return this.whole(version);
   }
 }

@@ -6,10 +6,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
-import type { HostKey, Region } from '../../schemas/ids.ts';
+import type { HostKey, NetworkName, Region } from '../../schemas/ids.ts';
 import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory.ts';
 import { engineAway, type Beat, type HostRoom } from '../../schemas/wire/host.ts';
 import type { MeshEnd } from '../../schemas/wire/mesh.ts';
+import type { NetworkServer } from '../../schemas/wire/network-server.ts';
 import { defaultHostCeiling, limits } from '../../schemas/limits.ts';
 import { withoutControls } from '../../schemas/visible.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
@@ -77,6 +78,8 @@ export interface FleetOptions {
   readonly processes?: () => number;
   /** A host that was heard before says another end of the mesh. */
   readonly onMeshEnd?: (host: HostKey) => void;
+  /** Another host, or none, serves the network, or differently. */
+  readonly onServer?: (network: NetworkName, hosts: ReadonlySet<HostKey>) => void;
 }
 
 export class Fleet implements FleetView {
@@ -89,6 +92,7 @@ export class Fleet implements FleetView {
   readonly #drainAtOnce: number;
   readonly #processes: () => number;
   readonly #onMeshEnd: (host: HostKey) => void;
+  readonly #onServer: NonNullable<FleetOptions['onServer']>;
   readonly ceiling: Capacity;
   readonly #entries = new Map<HostKey, DirectoryEntry>();
   /** Capped by the ceilings. */
@@ -104,11 +108,13 @@ export class Fleet implements FleetView {
   readonly #heardAtMs = new Map<HostKey, number>();
   readonly #knownSinceMs = new Map<HostKey, number>();
   readonly #unreadable = new Set<HostKey>();
+  readonly #servers = new Map<NetworkName, NetworkServer>();
 
   constructor(options: FleetOptions) {
     this.#drainAtOnce = options.drainAtOnce ?? limits.drainAtOnce;
     this.#processes = options.processes ?? (() => 1);
     this.#onMeshEnd = options.onMeshEnd ?? (() => undefined);
+    this.#onServer = options.onServer ?? (() => undefined);
     this.ceiling = options.ceiling ?? defaultHostCeiling;
     this.#clock = options.clock;
     this.#partitions = options.partitions;
@@ -194,6 +200,24 @@ export class Fleet implements FleetView {
   meshEnd(key: HostKey): MeshEnd | null | undefined {
     const heard = this.#beats.get(key);
     return heard === undefined ? undefined : (heard.mesh ?? null);
+  }
+
+  server(network: NetworkName): NetworkServer | undefined {
+    return this.#servers.get(network);
+  }
+
+  servers(): Iterable<NetworkServer> {
+    return this.#servers.values();
+  }
+
+  /** Whether the owner of the network has said yet who serves it. */
+  hasHeardOf(network: NetworkName): boolean {
+    return this.#versions.has(partitionOf(network, this.#partitions));
+  }
+
+  /** Whether the owners of all partitions have said yet which hosts and servers there are. */
+  get hasHeardAll(): boolean {
+    return this.#versions.size >= this.#partitions;
   }
 
   lastHeardMs(key: HostKey): number | null {
@@ -367,10 +391,24 @@ export class Fleet implements FleetView {
         if (partitionOf(key, this.#partitions) === message.partition) this.#unreadable.delete(key);
       }
       for (const key of message.unreadable) this.#unreadable.add(key);
+      if (message.servers !== undefined) this.#learnServers(message.partition, message.servers);
     }
     this.#forget(message.removed);
     for (const entry of message.entries) this.#put(entry);
     return true;
+  }
+
+  /** Owners of the last release say none, and know none. */
+  #learnServers(partition: number, servers: readonly NetworkServer[]): void {
+    const after = new Map(servers.map((server) => [server.network, server]));
+    const before = [...this.#servers.keys()].filter((network) => partitionOf(network, this.#partitions) === partition);
+    for (const network of new Set([...before, ...after.keys()])) {
+      const [was, is] = [this.#servers.get(network), after.get(network)];
+      if (isDeepStrictEqual(was, is)) continue;
+      if (is === undefined) this.#servers.delete(network);
+      else this.#servers.set(network, is);
+      this.#onServer(network, new Set([was, is].flatMap((server) => (server === undefined ? [] : [server.host]))));
+    }
   }
 
   #put(entry: DirectoryEntry): void {

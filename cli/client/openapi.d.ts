@@ -1489,6 +1489,34 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/operator/networks/{network}/servers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the host that serves a VPN network.
+     * @description Scope: operator:read, operator:networks, operator.
+     */
+    get: operations['network_servers_get'];
+    /**
+     * Let a host serve a VPN network, from now on in the place of any other.
+     * @description Scope: operator:networks, operator.
+     */
+    put: operations['network_servers_put'];
+    post?: never;
+    /**
+     * Let no host serve a VPN network.
+     * @description Scope: operator:networks, operator.
+     */
+    delete: operations['network_servers_remove'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/operator/networks/{network}/wireguard.conf': {
     parameters: {
       query?: never;
@@ -3658,7 +3686,14 @@ export interface components {
       search_domains: string[];
       mtu: number | null;
       proxy: components['schemas']['Proxy'] | null;
+      /**
+       * @description Whether peers reach the containers of their tenant, by name and by address, once a host serves the network.
+       * @default true
+       */
+      tenant_network: boolean;
       tenants: string[] | null;
+      /** @description The host that serves the network; empty: a machine of yours does. */
+      servers: string[];
       wireguard_public_key: string;
       /**
        * @description If true, the authority can certify only this endpoint and the peers. strongSwan before 5.9.14 refuses it. Cannot be changed.
@@ -3689,6 +3724,8 @@ export interface components {
       search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
+      /** @description Default: `true`. */
+      tenant_network?: boolean | null;
       tenants?: string[] | null;
       /** @description Default: `false`. */
       name_constraints?: boolean | null;
@@ -3707,7 +3744,16 @@ export interface components {
       search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
+      /** @description Default: `true`. */
+      tenant_network?: boolean | null;
       tenants?: string[] | null;
+    };
+    NetworkServers: {
+      host_keys: string[];
+    };
+    NetworkServersPut: {
+      /** @description The one host that serves the network. */
+      host_keys: string[];
     };
     Proxy: {
       /**
@@ -8816,6 +8862,133 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_servers_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['NetworkServers'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_servers_put: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NetworkServersPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['NetworkServers'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_servers_remove: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; the answer has no body. */
+      204: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];

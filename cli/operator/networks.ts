@@ -18,6 +18,7 @@ async function list(context: Context): Promise<void> {
       endpoint: ({ endpoint }) => endpoint,
       addresses: ({ ipv4_pool }) => ipv4_pool,
       'in use': ({ addresses }) => `${addresses.lent} of ${addresses.total}`,
+      host: ({ servers }) => servers.join(','),
       tenants: ({ tenants }) => (tenants === null ? 'all' : tenants.join(',') || 'none'),
     },
     nameOf: ({ name }) => name,
@@ -55,6 +56,20 @@ async function set(context: Context, name: string, texts: readonly string[], opt
   });
 }
 
+async function serve(context: Context, name: string, host: string): Promise<void> {
+  const served = context.api.PUT('/api/v2/operator/networks/{network}/servers', {
+    ...path(name),
+    body: { host_keys: [host] },
+  });
+  context.show(await dataOf(served), `${name} is served by ${host}`);
+  context.tell('its peers have to download their files again');
+}
+
+async function unserve({ api, show }: Context, name: string): Promise<void> {
+  await doneOf(api.DELETE('/api/v2/operator/networks/{network}/servers', path(name)));
+  show({ name }, name);
+}
+
 async function remove({ api, show }: Context, name: string): Promise<void> {
   await doneOf(api.DELETE('/api/v2/operator/networks/{network}', path(name)));
   show({ name }, name);
@@ -73,6 +88,14 @@ export function addNetworks(program: Command, terminal: Terminal): void {
     network.command('set <network>').description('Create or change a VPN network; other settings stay'),
     'endpoint=vpn.example.com ipv4_pool=10.86.0.0/24 tenants=acme',
   ).action(action<[string, string[], SetOptions]>(terminal, set));
+  network
+    .command('serve <network> <host>')
+    .description('Set the host that leads peers of a VPN network to their tenants’ containers')
+    .action(action<[string, string]>(terminal, serve));
+  network
+    .command('unserve <network>')
+    .description('Stop serving a VPN network from a host')
+    .action(action<[string]>(terminal, unserve));
   network
     .command('rm <network>')
     .description('Remove a VPN network that has no peers')

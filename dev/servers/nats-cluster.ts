@@ -91,6 +91,8 @@ async function withPorts(places: readonly NatsPlace[]): Promise<Placed[]> {
 
 const tlsConfiguration = (files: { certFile: string; keyFile: string }, more: readonly string[]): string[] => [
   'tls {',
+  // On a busy machine a handshake takes longer than the two seconds that a server waits.
+  '  timeout: 30',
   `  cert_file: ${JSON.stringify(files.certFile)}`,
   `  key_file: ${JSON.stringify(files.keyFile)}`,
   ...more.map((line) => `  ${line}`),

@@ -109,6 +109,12 @@ export const securityEventKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> }
     event: 'network_changed',
     fields: ({ params, body }) => ({ network: params.network, tenants: body.tenants }),
   },
+  // The host gets the keys of its peers.
+  'network.servers.put': {
+    event: 'network_served',
+    fields: ({ params, body }) => ({ network: params.network, host_keys: body.host_keys }),
+  },
+  'network.servers.remove': { event: 'network_unserved', fields: ({ params }) => ({ network: params.network }) },
   'container.stop': { event: 'container_stopped', fields: ofContainer },
   'container.delete': { event: 'container_removed', fields: ofContainer },
   // The values may be secret.

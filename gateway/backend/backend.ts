@@ -11,6 +11,7 @@ import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/trace/tracer.ts';
 import { outcomeStatus } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
+import { tenantRangesOf, type TenantRanges } from '../../schemas/tenant-network.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import { RevocationFeed, type Knowledge } from '../auth/revocation-feed.ts';
@@ -51,6 +52,7 @@ interface Up {
   readonly client: PartitionClient;
   readonly feed: RevocationFeed;
   readonly shared: SharedMemory | undefined;
+  readonly ranges: TenantRanges;
   readonly stopProbing: () => void;
 }
 
@@ -75,7 +77,7 @@ export class Backend {
     const client = new PartitionClient(nc, { partitions, requestDeadlineMs, clock, log, meters, answers });
     const feed = new RevocationFeed(client, revocations, { clock, log });
     const shared = this.#connectRedis(cluster.id, feed);
-    this.#up = { client, feed, shared, stopProbing: probePartitions(client, clock) };
+    this.#up = { client, feed, shared, ranges: tenantRangesOf(cluster), stopProbing: probePartitions(client, clock) };
     feed.start();
     void watchCluster(nc, cluster, onOtherCluster, this.#stop.signal, subjects.read('cluster'));
   }
@@ -119,6 +121,11 @@ export class Backend {
 
   partitions(): number | undefined {
     return this.#up?.client.partitions;
+  }
+
+  /** In which containers have addresses; undefined: the cluster is not known yet. */
+  tenantRanges(): TenantRanges | undefined {
+    return this.#up?.ranges;
   }
 
   queued(kind: LaneKind): number {

@@ -2,7 +2,9 @@
 import { isNetworkName } from '../../schemas/ids.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import type { NetworkRecord, NetworkView } from '../../schemas/api/network.ts';
-import type { CallOf, HandlerOf, Handlers } from '../call.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import type { Outcome } from '../../lib/rpc/partition-client.ts';
+import { succeeded, type CallOf, type HandlerOf, type Handlers } from '../call.ts';
 import { networkPlace } from '../vpn/service/networks/authority.ts';
 import { conditional } from '../http/conditional.ts';
 import type { Forage } from '../vpn/vpn.ts';
@@ -16,6 +18,12 @@ type ServerFile = Extract<
   RouteName,
   `network.${'wireguard' | 'swanctl' | 'nftables' | 'server_certificate' | 'server_key' | 'ca'}`
 >;
+
+/** Of an answer that shows the network. */
+function serversIn({ body }: Outcome): Outcome {
+  const { data } = decodeAnswer('network.serve', body);
+  return { code: 'ok', body: JSON.stringify({ data: { host_keys: data.servers } }) };
+}
 
 const text = 'text/plain; charset=utf-8';
 const pem = 'application/x-pem-file';
@@ -49,6 +57,23 @@ export function networkRoutes({ actors, networks, keyring, clock, log }: Forage)
   const remove: HandlerOf<'network.remove'> = (call) =>
     actors.askWrite(call, { type: 'network.remove', network: call.params.network });
 
+  const servers: HandlerOf<'network.servers.get'> = async (call) => {
+    const outcome = await actors.ask(call, { type: 'network.get', network: call.params.network });
+    return succeeded(outcome) ? serversIn(outcome) : outcome;
+  };
+
+  const serve: HandlerOf<'network.servers.put'> = async (call) => {
+    const { host_keys: hosts } = call.body;
+    const [by = null] = hosts;
+    const outcome = await actors.askWrite(call, { type: 'network.serve', network: call.params.network, by });
+    return succeeded(outcome) ? serversIn(outcome) : outcome;
+  };
+
+  const unserve: HandlerOf<'network.servers.remove'> = async (call) => {
+    const outcome = await actors.askWrite(call, { type: 'network.serve', network: call.params.network, by: null });
+    return succeeded(outcome) ? { code: 'no_content', body: '' } : outcome;
+  };
+
   const serverFile = (
     type: string,
     contentOf: (call: CallOf<ServerFile>, network: NetworkRecord, keys: Keyring) => Promise<string> | string,
@@ -69,6 +94,9 @@ export function networkRoutes({ actors, networks, keyring, clock, log }: Forage)
     'network.get': get,
     'network.put': put,
     'network.remove': remove,
+    'network.servers.get': servers,
+    'network.servers.put': serve,
+    'network.servers.remove': unserve,
     'network.wireguard': serverFile(text, (call, network, keys) =>
       wireguardOfServer(call, network, keys, actors, clock),
     ),

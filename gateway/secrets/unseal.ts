@@ -16,17 +16,24 @@ import type { Log } from '../../lib/log.ts';
 import { rateLimitedLog, type RateLimitedLog } from '../../lib/rate-limited-log.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { registryName } from '../../schemas/api/registry.ts';
-import type { SecretPlace } from '../../schemas/records/sealed.ts';
-import { isHostKey } from '../../schemas/ids.ts';
+import type { Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
+import { isHostKey, type ContainerId, type NetworkName, type PeerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { AnswerOf } from '../../schemas/wire/asks.ts';
 import { anySender, senderOfSubject, subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { UnsealAsk, type UnsealAnswer, type UnsealedLogin, type UnsealedSecret } from '../../schemas/wire/unseal.ts';
+import {
+  UnsealAsk,
+  type UnsealAnswer,
+  type UnsealedKey,
+  type UnsealedLogin,
+  type UnsealedSecret,
+} from '../../schemas/wire/unseal.ts';
 import { ProtocolError, protocolFields } from '../../schemas/wire/version.ts';
 import { RateLimiter } from '../auth/rate-limits.ts';
 import { succeeded } from '../call.ts';
 import type { Unsealed } from '../metrics.ts';
 import { SealError, type Vault } from '../vault/vault.ts';
+import { networkPlace } from '../vpn/service/networks/authority.ts';
 import { sealTo, warmUp } from './box.ts';
 import type { HostIssuers } from './host-issuers.ts';
 import { faultOfProof } from './proof.ts';
@@ -143,8 +150,8 @@ export class UnsealService {
   /** The refusal of an ask that its agent has not proved to be its own. */
   #withoutProof(sender: Sender, ask: UnsealAsk): Answered | undefined {
     const { issuers, clock } = this.#options;
-    const { proof, tenant, id: container } = ask;
-    const asked = { ...sender, tenant, container };
+    const { proof, tenant, id: container, peer, network } = ask;
+    const asked = { ...sender, tenant, container, peer, network };
     if (proof === undefined) {
       this.#refusals.warn('unseal_unsigned', { ...asked, why: unsigned });
       // Not for good: an agent that is upgraded gets it. Until then it uses what it kept.
@@ -158,18 +165,19 @@ export class UnsealService {
 
   async #unseal(agent: Sender, ask: UnsealAsk): Promise<Answered> {
     const { clock } = this.#options;
+    if (ask.peer !== undefined || ask.network !== undefined) return this.#key(agent, ask);
     if (ask.file !== undefined) return this.#file(agent, ask, ask.file);
     const outcome = await this.#options.ask('read', this.#questionOf(agent, ask), clock.monotonicMs() + unsealMs);
     if (!succeeded(outcome)) return this.#refusedByOwner(agent, ask, outcome);
     const { data: found } = decodeAnswer('secret.unseal', outcome.body);
     if (found === null) return ['no_login', { ok: true, box: null }];
     const plain = this.#open(ask, found);
-    if (plain === undefined) return unavailable('the value does not open with the keys of this gateway');
+    if (plain === undefined) return unopened;
     return this.#sealed(ask, plain);
   }
 
   /** A file is no secret, but goes the way of one. */
-  async #file({ host, user }: Sender, ask: UnsealAsk, sha256: string): Promise<Answered> {
+  async #file({ host, user }: Sender, ask: OfContainer, sha256: string): Promise<Answered> {
     const { clock, newRequestId } = this.#options;
     const { tenant, id: container } = ask;
     const get: Question = {
@@ -186,6 +194,26 @@ export class UnsealService {
     return this.#sealed(ask, Buffer.from(JSON.stringify(content)));
   }
 
+  /** A key of a VPN network or of a peer, for the host that serves it. */
+  async #key(agent: Sender, ask: Extract<UnsealAsk, { peer: PeerId } | { network: NetworkName }>): Promise<Answered> {
+    const { clock, newRequestId } = this.#options;
+    const { host, user } = agent;
+    const by = { by: { host, user }, rid: newRequestId() };
+    const question: Question =
+      ask.peer === undefined
+        ? { type: 'network.unseal', network: ask.network, ...by }
+        : { type: 'peer.unseal', tenant: ask.tenant, peer: ask.peer, ...by };
+    const outcome = await this.#options.ask('read', question, clock.monotonicMs() + unsealMs);
+    if (!succeeded(outcome)) return this.#refusedByOwner(agent, ask, outcome);
+    const { data } = decodeAnswer('peer.unseal', outcome.body);
+    const place: SecretPlace =
+      ask.peer === undefined
+        ? networkPlace(ask.network, 'wireguard')
+        : { of: 'peer', tenant: ask.tenant, peer: ask.peer, field: 'preshared' };
+    const content = this.#openAt(place, data.sealed, (bytes): UnsealedKey => ({ key: bytes.toString() }));
+    return content === undefined ? unopened : this.#sealed(ask, content);
+  }
+
   async #sealed({ key }: UnsealAsk, plain: Buffer): Promise<Answered> {
     try {
       return ['sealed', { ok: true, box: await this.#seal(key, plain) }];
@@ -195,7 +223,7 @@ export class UnsealService {
     }
   }
 
-  #questionOf({ host, user }: Sender, { tenant, id: container, secret, registry }: UnsealAsk): Question {
+  #questionOf({ host, user }: Sender, { tenant, id: container, secret, registry }: OfContainer): Question {
     return {
       type: 'secret.unseal',
       tenant,
@@ -207,26 +235,30 @@ export class UnsealService {
     };
   }
 
-  #refusedByOwner(agent: Sender, { tenant, id: container }: UnsealAsk, { code, body }: Outcome): Answered {
+  #refusedByOwner(agent: Sender, ask: UnsealAsk, { code, body }: Outcome): Answered {
+    const { tenant, id: container, peer, network } = ask;
     const message = messageIn(body);
     if (code !== 'forbidden' && code !== 'not_found') return unavailable(message ?? code);
-    this.#refusals.warn('unseal_refused', { ...agent, tenant, container, why: message ?? code });
+    this.#refusals.warn('unseal_refused', { ...agent, tenant, container, peer, network, why: message ?? code });
     return refused('refused', message ?? code);
   }
 
   /** Undefined: it does not open here. Another gateway may have its key. */
-  #open({ tenant, secret, registry = '' }: UnsealAsk, { version, sealed, username }: Found): Buffer | undefined {
+  #open({ tenant, secret, registry = '' }: OfContainer, { version, sealed, username }: Found): Buffer | undefined {
     const place: SecretPlace =
       secret === undefined
         ? { of: 'login', tenant, registry: registryName(registry), version }
         : { of: 'secret', tenant, name: secret.name, version: secret.version };
+    return this.#openAt(place, sealed, (bytes): UnsealedSecret | UnsealedLogin =>
+      secret === undefined
+        ? { username: username ?? '', password: bytes.toString(), version }
+        : { value: bytes.toString('base64') },
+    );
+  }
+
+  #openAt(place: SecretPlace, sealed: Sealed, contentOf: (bytes: Buffer) => object): Buffer | undefined {
     try {
-      const bytes = this.#options.vault.openBytes(place, sealed);
-      const content: UnsealedSecret | UnsealedLogin =
-        secret === undefined
-          ? { username: username ?? '', password: bytes.toString(), version }
-          : { value: bytes.toString('base64') };
-      return Buffer.from(JSON.stringify(content));
+      return Buffer.from(JSON.stringify(contentOf(this.#options.vault.openBytes(place, sealed))));
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
       this.#options.log.error('secret_open_failed', { of: place.of, why: error.why });
@@ -248,11 +280,14 @@ export class UnsealService {
   }
 }
 
+/** For a container. */
+type OfContainer = Extract<UnsealAsk, { id: ContainerId }>;
 type Answered = [Unsealed, UnsealAnswer];
 type Found = NonNullable<AnswerOf<'secret.unseal'>['data']>;
 
 const refused = (error: 'invalid' | 'refused', message: string): Answered => [error, { ok: false, error, message }];
 const unavailable = (message: string): Answered => ['unavailable', { ok: false, error: 'unavailable', message }];
+const unopened = unavailable('the value does not open with the keys of this gateway');
 const unsigned =
   'the agent of this host is of an older release, which does not sign its asks: upgrade the agent (docs/upgrades.md)';
 const limited = (message: string): Answered => ['limited', { ok: false, error: 'unavailable', message }];

@@ -135,6 +135,7 @@ function settingsOf(body: NetworkBody): AskedSettings {
     ...(isFilled(body.search_domains) ? { search_domains: normalised(body.search_domains ?? [], dnsName) } : {}),
     mtu: body.mtu ?? null,
     proxy: body.proxy == null ? null : proxyOf(body.proxy),
+    ...(body.tenant_network === false ? { tenant_network: false } : {}),
     ...(body.tenants === undefined ? {} : { tenants: body.tenants }),
   };
 }

@@ -19,6 +19,7 @@ import { pac } from './render/pac.ts';
 import { powershell } from './render/powershell.ts';
 import { sswan } from './render/strongswan/sswan.ts';
 import type { Subject } from './render/subject.ts';
+import { joined } from './render/tenant-network.ts';
 import { clientSwanctl } from './render/strongswan/swanctl.ts';
 
 /** Routes of the files that are one peer's. */
@@ -72,7 +73,9 @@ export function artifactRoutes(forage: Forage) {
         conflict('disabled', `the peer is ${standing}; enable it, or set a later expires_at, and download again`),
       );
     const material = needs === 'certificate' ? await peers.fresh(call, access, loaded, keys) : loaded;
-    return { ...material, baseUrl: forage.publicUrl() };
+    const subject = { ...material, baseUrl: forage.publicUrl() };
+    const ranges = forage.tenantRanges();
+    return ranges === undefined ? subject : joined(subject, ranges);
   }
 
   const download = <R extends FileOfPeer>(

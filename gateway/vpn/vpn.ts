@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { NetworkName, PeerId, PeerTokenId } from '../../schemas/ids.ts';
+import type { TenantRanges } from '../../schemas/tenant-network.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import type { Call, Writer } from '../call.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
@@ -28,6 +29,8 @@ export interface Forage {
   /** Undefined where no keys were configured: what needs them is answered 503. */
   readonly keyring: Keyring | undefined;
   readonly publicUrl: () => string;
+  /** Undefined until the cluster is known. */
+  readonly tenantRanges: () => TenantRanges | undefined;
   readonly metricsToken: string | undefined;
   /** Counts a wrong token of this kind against the client. */
   readonly countAuthFailure: (call: Call, token: OwnToken) => void;
@@ -40,6 +43,7 @@ export interface ForageOptions extends Writer {
   readonly ask: AskOwner;
   /** Undefined until the cluster is known. */
   readonly partitions: () => number | undefined;
+  readonly tenantRanges: Forage['tenantRanges'];
   readonly countAuthFailure: Forage['countAuthFailure'];
   readonly clock: Clock;
   readonly log: Log;
@@ -75,6 +79,7 @@ export function createForage({ vault, publicUrl, clock, log, ...options }: Forag
     meters,
     keyring,
     publicUrl,
+    tenantRanges: options.tenantRanges,
     metricsToken: options.metricsToken,
     countAuthFailure: options.countAuthFailure,
     clock,

@@ -117,6 +117,8 @@ export interface MembersAnswer {
   readonly members: NonNullable<SyncAnswer['members']>;
   readonly gone: NonNullable<SyncAnswer['members_gone']>;
   readonly mesh: NonNullable<SyncAnswer['mesh']>;
+  readonly servers: NonNullable<SyncAnswer['servers']>;
+  readonly tenantsGone: NonNullable<SyncAnswer['tenants_gone']>;
 }
 
 /** Of the strangers in the ask: those that the owner gave away. */
@@ -153,6 +155,8 @@ export class Assembly {
       members: ordered.flatMap((part) => part.members ?? []),
       gone: ordered.flatMap((part) => part.members_gone ?? []),
       mesh: ordered.flatMap((part) => part.mesh ?? []),
+      servers: ordered.flatMap((part) => part.servers ?? []),
+      tenantsGone: ordered.flatMap((part) => part.tenants_gone ?? []),
     };
     if (since === undefined) return { kind: 'set', partition, set, gone, members };
     const removed = ordered.flatMap((part) => part.removed ?? []);

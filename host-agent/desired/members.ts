@@ -1,19 +1,21 @@
 /**
- * The members of the tenants that have containers here, and the ends of the mesh on their hosts, as
- * the owners gave them: in memory, and on disk for a start without the control plane. An older
- * answer never takes the place of a newer one. A list that differs from its owner's is kept, and
- * asked for as a whole.
+ * The members of the tenants that have containers here, or peers in a VPN network that this host
+ * serves; the ends of the mesh on their hosts, and the servers of their networks. They are as the
+ * owners gave them: in memory, and on disk for a start without the control plane. An older answer
+ * never takes the place of a newer one. A list that differs from its owner's is kept, and asked for
+ * as a whole.
  */
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
-import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
+import type { HostKey, NetworkName, TenantId } from '../../schemas/ids.ts';
 import { seconds } from '../../schemas/limits/units.ts';
 import type { SyncAsk } from '../../schemas/wire/host.ts';
-import { byTenant, digestOfMembers, Member } from '../../schemas/wire/members.ts';
+import { byTenant, digestOfMembers, isPeer, Member } from '../../schemas/wire/members.ts';
 import { HostEnd } from '../../schemas/wire/mesh.ts';
+import { NetworkServer } from '../../schemas/wire/network-server.ts';
 import { basisIn } from '../../schemas/wire/set-digest.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { createLazyFile, readDecoded, type LazyFile } from '../disk/files.ts';
@@ -36,6 +38,7 @@ const Kept = Type.Object({
     }),
   ),
   ends: Type.Array(HostEnd),
+  servers: Type.Optional(Type.Array(NetworkServer)),
   ipv4: Type.Optional(Type.String()),
 });
 type Kept = Static<typeof Kept>;
@@ -49,7 +52,7 @@ interface Held {
   readonly digest: string;
   /** Of the ends of the mesh that came last, as their owner counted them. */
   readonly mesh: string;
-  readonly members: ReadonlyMap<ContainerId, Member>;
+  readonly members: ReadonlyMap<Member['id'], Member>;
 }
 
 export class TenantMembers {
@@ -59,6 +62,8 @@ export class TenantMembers {
   readonly #held: Map<TenantId, Held>;
   /** Of every host that has members, as far as it is known; the ones known longest come first. */
   readonly #ends: Map<HostKey, HostEnd>;
+  /** Hosts that serve VPN networks of these tenants. */
+  readonly #servers: Map<NetworkName, NetworkServer>;
   #range: string | undefined;
 
   private constructor(path: string, cluster: string, kept: Kept | undefined, disk: StateDisk, log: Log) {
@@ -68,11 +73,12 @@ export class TenantMembers {
       if (first !== undefined) this.#held.set(first.tenant, { ...version, members: byId(members) });
     }
     this.#ends = new Map(kept?.ends.map((end) => [end.host, end]));
+    this.#servers = new Map(kept?.servers?.map((server) => [server.network, server]));
     this.#range = kept?.ipv4;
     const content = (): Kept => {
       const tenants = Array.from(this.#held.values(), (held) => ({ ...held, members: [...held.members.values()] }));
       const range = this.#range === undefined ? {} : { ipv4: this.#range };
-      return { v: 1, cluster, tenants, ends: [...this.#ends.values()], ...range };
+      return { v: 1, cluster, tenants, ends: [...this.#ends.values()], servers: [...this.#servers.values()], ...range };
     };
     this.#file = createLazyFile(path, () => JSON.stringify(content()), flushMs, disk);
     this.#log = log;
@@ -94,10 +100,14 @@ export class TenantMembers {
     );
   }
 
-  hear({ epoch, tenants, members, gone, mesh: ends }: MembersAnswer): void {
+  hear({ epoch, tenants, members, gone, mesh: ends, servers, tenantsGone }: MembersAnswer): void {
     const given = byTenant(members);
     const left = byTenant(gone);
     let isNews = false;
+    for (const tenant of tenantsGone) {
+      const held = this.#held.get(tenant);
+      if (held !== undefined && held.epoch <= epoch) isNews = this.#held.delete(tenant);
+    }
     for (const { tenant, revision, since, digest, mesh } of tenants) {
       const held = this.#held.get(tenant);
       if (held !== undefined && isOlder({ epoch, revision }, held)) continue;
@@ -116,6 +126,10 @@ export class TenantMembers {
       if (end === null) this.#ends.delete(host);
       else this.#ends.set(host, { host, ...end });
     }
+    for (const { network, server } of servers) {
+      if (server === null) this.#servers.delete(network);
+      else this.#servers.set(network, { network, ...server });
+    }
     this.#changed();
   }
 
@@ -123,13 +137,6 @@ export class TenantMembers {
     if (this.#range === ipv4) return;
     this.#range = ipv4;
     this.#changed();
-  }
-
-  /** Forgets the other tenants, which have no containers here. */
-  keep(tenants: ReadonlySet<TenantId>): void {
-    const others = [...this.#held.keys()].filter((tenant) => !tenants.has(tenant));
-    for (const tenant of others) this.#held.delete(tenant);
-    if (others.length > 0) this.#changed();
   }
 
   *all(): Generator<Member, void, void> {
@@ -146,17 +153,31 @@ export class TenantMembers {
     return this.#ends.values();
   }
 
+  /** Those that serve VPN networks of these tenants. */
+  servers(): Iterable<NetworkServer> {
+    return this.#servers.values();
+  }
+
   flush(): Promise<void> {
     return this.#file.flush();
   }
 
   #changed(): void {
-    const hosts = new Set(Array.from(this.all(), ({ host }) => host));
+    const hosts = new Set<HostKey | null>();
+    const networks = new Set<NetworkName>();
+    for (const member of this.all()) {
+      if (isPeer(member)) networks.add(member.network);
+      else hosts.add(member.host);
+    }
+    for (const { network, host } of this.#servers.values()) {
+      if (networks.has(network)) hosts.add(host);
+      else this.#servers.delete(network);
+    }
     for (const host of this.#ends.keys()) if (!hosts.has(host)) this.#ends.delete(host);
     this.#file.touch();
     this.events.emit('changed');
   }
 }
 
-const byId = (members: readonly Member[]): ReadonlyMap<ContainerId, Member> =>
+const byId = (members: readonly Member[]): ReadonlyMap<Member['id'], Member> =>
   new Map(members.map((member) => [member.id, member]));

@@ -1,7 +1,8 @@
 /**
- * Asks the control plane for sealed values: secrets of the containers that this host runs, and
- * logins of their registries (ADR 38). One ask, one answer; after an ask without one, all rest for
- * a while, so that a control plane that is away keeps nobody waiting.
+ * Asks the control plane for sealed values: secrets of the containers that this host runs, logins
+ * of their registries, and keys of the VPN networks that it serves (ADR 38). One ask, one answer;
+ * after an ask without one, all rest for a while, so that a control plane that is away keeps nobody
+ * waiting.
  */
 import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
@@ -14,6 +15,7 @@ import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { UnsealAnswer, type HostProof, type UnsealAsk } from '../../schemas/wire/unseal.ts';
 import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
+import type { VpnKeyOf } from '../network/vpn.ts';
 import type { Request } from './connection.ts';
 
 const decodeAnswer = messageDecoder(UnsealAnswer);
@@ -24,7 +26,9 @@ export interface Needing {
   readonly id: ContainerId;
 }
 
-export type Needed = { readonly secret: SecretUse } | { readonly registry: string } | { readonly file: string };
+/** What a container needs. */
+export type Needed = Needing &
+  ({ readonly secret: SecretUse } | { readonly registry: string } | { readonly file: string });
 
 export type Unsealed =
   /** Null: the tenant has no login for the registry. */
@@ -34,7 +38,7 @@ export type Unsealed =
   | { readonly kind: 'unavailable'; readonly message: string };
 
 /** Never rejects. */
-export type Unseal = (who: Needing, what: Needed) => Promise<Unsealed>;
+export type Unseal = (what: Needed | VpnKeyOf) => Promise<Unsealed>;
 
 export interface UnsealParts {
   /** The public key that answers are sealed to. */
@@ -57,9 +61,9 @@ export function createUnseal({ key, sender, prove, request, backoff, steadyMs, m
   let failures = 0;
   let restUntilMs = 0;
 
-  const ask = async (who: Needing, what: Needed): Promise<Unsealed> => {
+  const ask = async (what: Needed | VpnKeyOf): Promise<Unsealed> => {
     if (steadyMs() < restUntilMs) return { kind: 'unavailable', message: silent };
-    const asked: UnsealAsk = { v: 1, ...protocolFields, ...who, ...what, key };
+    const asked: UnsealAsk = { v: 1, ...protocolFields, ...what, key };
     try {
       const subject = subjects.hostUnseal(sender);
       const message = JSON.stringify({ ...asked, proof: prove(asked) });
@@ -69,16 +73,16 @@ export function createUnseal({ key, sender, prove, request, backoff, steadyMs, m
       const why = answer.message ?? `the control plane answers “${answer.error}”`;
       return { kind: answer.error === 'unavailable' ? 'unavailable' : 'refused', message: why };
     } catch (error) {
-      log.debug('unseal_failed', { container: who.id, error });
+      log.debug('unseal_failed', { of: what, error });
       restUntilMs = steadyMs() + backoffMs(failures, backoff);
       failures += 1;
       return { kind: 'unavailable', message: silent };
     }
   };
 
-  return (who, what) =>
+  return (what) =>
     places.run(async () => {
-      const answer = await ask(who, what);
+      const answer = await ask(what);
       metrics.unseal(answer.kind === 'box' ? 'answered' : answer.kind);
       return answer;
     });

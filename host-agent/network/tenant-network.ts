@@ -16,8 +16,9 @@ import { parseCidr } from '../../schemas/cidr.ts';
 import { limits } from '../../schemas/limits.ts';
 import { internalDomain, ipv6Of, ipv6RangeOf, resolverAddresses } from '../../schemas/tenant-network.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
-import type { Member } from '../../schemas/wire/members.ts';
+import { isPeer, type ContainerMember, type PeerMember } from '../../schemas/wire/members.ts';
 import type { HostEnd, MeshEnd } from '../../schemas/wire/mesh.ts';
+import type { NetworkServer } from '../../schemas/wire/network-server.ts';
 import type { BindMount } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isUnreachable } from '../docker/errors.ts';
@@ -26,18 +27,27 @@ import { isApart, sandboxLabel } from '../docker/ownership.ts';
 import { createTransport, type Transport } from '../docker/transport.ts';
 import type { Faults } from '../faults.ts';
 import { overlapOf, type HostNetworks } from './range-overlap.ts';
-import { NetworkState, type Attachment, type DesiredNetwork, type NamedMember } from '../../schemas/wire/net.ts';
+import { vpnOf, type KnownSecrets } from './vpn.ts';
+import {
+  NetworkState,
+  type Attachment,
+  type DesiredNetwork,
+  type NamedMember,
+  type VpnNetwork,
+} from '../../schemas/wire/net.ts';
 
 const decodeAnswer = decoder(NetworkState);
 const decodeRefusal = decoder(Type.Object({ message: Type.String() }));
 
 /** What the owners have said (desired/members.ts). */
 export interface KnownNetwork {
-  all(): Iterable<Member>;
+  all(): Iterable<ContainerMember | PeerMember>;
   /** Ends of the mesh, those that were known first at the front. */
   ends(): Iterable<HostEnd>;
   /** Range in which containers have IPv4 addresses; undefined: they have none. */
   range(): string | undefined;
+  /** Hosts that serve VPN networks. */
+  servers(): Iterable<NetworkServer>;
 }
 
 /** A container that is to be attached. */
@@ -59,6 +69,10 @@ export interface TenantNetworkParts {
   readonly engine: Pick<Engine, 'inspect'>;
   /** What this host uses itself. */
   readonly networks: () => HostNetworks;
+  /** Of the VPN networks that this host serves. */
+  readonly vpnKeys: KnownSecrets;
+  /** Wall time. */
+  readonly nowMs: () => number;
   readonly faults: Pick<Faults, 'restate' | 'clear'>;
   /** What is said of this container is no longer what was said. */
   readonly onChange: (id: ContainerId) => void;
@@ -72,6 +86,10 @@ export class TenantNetwork {
   #members: ReadonlyMap<ContainerId, NamedMember> = new Map();
   /** Ends of other hosts. */
   #ends: readonly HostEnd[] = [];
+  #peers: readonly PeerMember[] = [];
+  #servers: readonly NetworkServer[] = [];
+  #vpn: readonly VpnNetwork[] = [];
+  #nextEnd: NodeJS.Timeout | undefined;
   #meshKey: string | undefined;
   /** In which containers have IPv4 addresses; null: they have none. */
   #range: string | null = null;
@@ -125,9 +143,15 @@ export class TenantNetwork {
       const tenant = tenantOf(id);
       if (tenant !== undefined) await this.#note({ id, tenant }, sandbox);
     }
+    this.#judgeRange();
+    this.#drawVpn();
+    if (!this.#isKnown) {
+      // Without their keys, peers that an earlier run of the agent let in would be put out.
+      await this.#parts.vpnKeys.tried(limits.netPatienceMs);
+      this.#drawVpn();
+    }
     this.#isKnown = true;
     this.#known.notify();
-    this.#judgeRange();
     await this.#send();
   }
 
@@ -141,18 +165,27 @@ export class TenantNetwork {
   ): void {
     const { cluster, host: here } = this.#parts;
     const named = new Map<ContainerId, NamedMember>();
-    const add = (member: Member): void => {
+    const add = (member: ContainerMember): void => {
       const { id, ipv4 = null } = member;
       named.set(id, { ...member, ipv4, ipv6: ipv6Of(cluster, id) });
     };
-    for (const member of known.all()) add(member);
+    const peers: PeerMember[] = [];
+    for (const member of known.all()) {
+      if (isPeer(member)) peers.push(member);
+      else add(member);
+    }
     for (const { id, tenant, name, desired, network } of own)
       if (desired !== 'removed' && network?.mode !== 'none' && !named.has(id)) add({ id, tenant, name, host: here });
     const others = [...known.ends()].filter(({ host }) => host !== here);
     // Most changes of what is desired are no other name.
     const range = known.range() ?? null;
-    if (isDeepStrictEqual([named, others, range], [this.#members, this.#ends, this.#range])) return;
+    const servers = [...known.servers()];
+    const before = [this.#members, this.#ends, this.#range, this.#peers, this.#servers];
+    if (isDeepStrictEqual([named, others, range, peers, servers], before)) return;
     this.#members = named;
+    this.#peers = peers;
+    this.#servers = servers;
+    this.#drawVpn();
     if (range !== this.#range) {
       this.#range = range;
       this.#judgeRange();
@@ -186,7 +219,29 @@ export class TenantNetwork {
   }
 
   close(): void {
+    clearTimeout(this.#nextEnd);
     this.#transport.close();
+  }
+
+  /** What the kernel is to do for VPN peers now; again when a key comes, or when a peer ends. */
+  #drawVpn(): void {
+    const { host: here, vpnKeys, nowMs } = this.#parts;
+    const { networks, secrets, nextEndMs } = vpnOf({
+      here,
+      servers: this.#servers,
+      peers: this.#peers,
+      secretOf: (key) => vpnKeys.of(key),
+      nowMs: nowMs(),
+    });
+    this.#vpn = networks;
+    const again = (): void => {
+      this.#drawVpn();
+      void this.#send();
+    };
+    vpnKeys.want(secrets, again);
+    clearTimeout(this.#nextEnd);
+    if (nextEndMs === undefined) return;
+    this.#nextEnd = setTimeout(again, Math.min(nextEndMs - nowMs() + 1, limits.vpnEndLookMs)).unref();
   }
 
   /**
@@ -255,6 +310,7 @@ export class TenantNetwork {
         ipv4: ipv4 === null ? null : (this.#members.get(attachment.id)?.ipv4 ?? null),
       })),
       members,
+      vpn: [...this.#vpn],
       mesh: meshAt === undefined ? null : { port: meshAt.port, ends: [...this.#ends] },
     };
     const { status, body } = await this.#transport.call({
@@ -282,14 +338,18 @@ export class TenantNetwork {
     this.#usable = null;
   }
 
-  #hear({ attached, mesh }: NetworkState): void {
-    const { faults } = this.#parts;
+  #hear({ attached, mesh, vpn }: NetworkState): void {
+    const { faults, vpnKeys } = this.#parts;
     this.#hasAnswered = true;
     this.#answered.notify();
     faults.clear('tenant_network');
     this.#meshKey = mesh?.key;
     if (mesh === null || mesh.message === null) faults.clear('mesh');
     else faults.restate('mesh', `containers of other hosts are not reached: ${mesh.message}`);
+    const broken = Object.entries(vpn).flatMap(([name, why]) => (why === null ? [] : [`${name}: ${why}`]));
+    if (vpnKeys.why !== undefined) broken.push(`keys are lacking: ${vpnKeys.why}`);
+    if (broken.length === 0) faults.clear('vpn_server');
+    else faults.restate('vpn_server', `VPN networks that this host serves: ${broken.join('; ')}`);
     for (const id of this.#attached.keys()) {
       const news = attached[id];
       if (news !== undefined) this.#say(id, news);

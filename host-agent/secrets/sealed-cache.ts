@@ -15,9 +15,12 @@ import { readIfPresent, removeFile, writeAtomically } from '../disk/files.ts';
 /** Bytes of sealed values on the state disk; what is over is asked for at each use. */
 const sealedCacheBytes = 512 * MiB;
 
-/** What a box is of: one version of a secret, or the newest login of a registry. */
+/** What a box is of: one version of a secret, the newest login of a registry, or a key. */
 export type SealedKey =
-  { readonly tenant: TenantId; readonly secret: SecretUse } | { readonly tenant: TenantId; readonly registry: string };
+  | { readonly tenant: TenantId; readonly secret: SecretUse }
+  | { readonly tenant: TenantId; readonly registry: string }
+  /** Of WireGuard, to which the secret belongs. */
+  | { readonly publicKey: string };
 
 export interface SealedCache {
   /** Undefined: there is none that can be read. */
@@ -33,10 +36,15 @@ export interface SealedCache {
 }
 
 /** The name of its file. Registries may be too long for one, and secrets have versions. */
-export const sealedFileName = (key: SealedKey): string => {
-  const of = 'secret' in key ? [key.tenant, key.secret.name, key.secret.version] : [key.tenant, key.registry];
-  return createHash('sha256').update(JSON.stringify(of)).digest('hex');
-};
+export const sealedFileName = (key: SealedKey): string =>
+  createHash('sha256')
+    .update(JSON.stringify(wordsOf(key)))
+    .digest('hex');
+
+function wordsOf(key: SealedKey): readonly (string | number)[] {
+  if ('publicKey' in key) return [key.publicKey];
+  return 'secret' in key ? [key.tenant, key.secret.name, key.secret.version] : [key.tenant, key.registry];
+}
 
 export async function openSealedCache(
   stateDir: string,

@@ -8,14 +8,16 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { SecretUse } from '../../schemas/api/secret.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
-import { UnsealedLogin, UnsealedSecret } from '../../schemas/wire/unseal.ts';
+import { UnsealedKey, UnsealedLogin, UnsealedSecret } from '../../schemas/wire/unseal.ts';
 import type { Needing, Unseal } from '../link/unseal.ts';
 import type { Metrics } from '../metrics.ts';
+import type { VpnKeyOf } from '../network/vpn.ts';
 import type { SealedKey, SealedCache } from './sealed-cache.ts';
 import type { SealKey } from './seal-key.ts';
 
 const decodeSecret = decoder(UnsealedSecret);
 const decodeLogin = decoder(UnsealedLogin);
+const decodeKey = decoder(UnsealedKey);
 
 /** A secret that a container can't get now. */
 export interface Missing {
@@ -30,6 +32,9 @@ export type Value = { readonly kind: 'value'; readonly bytes: Buffer } | Missing
 
 export type Content =
   { readonly kind: 'value'; readonly bytes: Buffer } | { readonly kind: 'missing'; readonly why: string };
+
+export type KeyValue =
+  { readonly kind: 'key'; readonly key: string } | { readonly kind: 'missing'; readonly why: string };
 
 export type Login =
   | { readonly kind: 'login'; readonly login: UnsealedLogin; /** The newest there is. */ readonly isCurrent: boolean }
@@ -50,6 +55,8 @@ export interface Values {
    * control plane is away. Never rejects.
    */
   login(who: Needing, registry: string): Promise<Login>;
+  /** The secret that belongs to a public key of WireGuard; it never changes. Never rejects. */
+  vpnKey(publicKey: string, of: VpnKeyOf): Promise<KeyValue>;
 }
 
 export interface ValuesParts {
@@ -82,14 +89,14 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
     }
     return value;
   };
-  const damaged = ({ tenant }: SealedKey): void => {
+  const damaged = (of: SealedKey): void => {
     metrics.unseal('damaged');
-    log.warn('sealed_value_damaged', { tenant });
+    log.warn('sealed_value_damaged', 'tenant' in of ? { tenant: of.tenant } : of);
   };
 
   const login: Values['login'] = async ({ tenant, id }, registry) => {
     const of = { tenant, registry };
-    const answer = await unseal({ tenant, id }, { registry });
+    const answer = await unseal({ tenant, id, registry });
     switch (answer.kind) {
       case 'refused':
         return { kind: 'unknown' };
@@ -119,7 +126,7 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
     const missing = (why: string): Missing => ({ kind: 'missing', secret: name, why });
     const known = await kept(of, decodeSecret);
     if (known !== undefined) return valueOf(known);
-    const answer = await unseal({ tenant, id }, { secret: { name, version } });
+    const answer = await unseal({ tenant, id, secret: { name, version } });
     if (answer.kind !== 'box') return missing(answer.message);
     if (answer.box === null) return missing('the control plane does not have it');
     const given = opened(answer.box, decodeSecret);
@@ -131,11 +138,26 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
     return valueOf(given);
   };
 
+  const vpnKey: Values['vpnKey'] = async (publicKey, of) => {
+    const known = await kept({ publicKey }, decodeKey);
+    if (known !== undefined) return { kind: 'key', key: known.key };
+    const answer = await unseal(of);
+    if (answer.kind !== 'box') return { kind: 'missing', why: answer.message };
+    const given = answer.box === null ? undefined : opened(answer.box, decodeKey);
+    if (answer.box === null || given === undefined) {
+      damaged({ publicKey });
+      return { kind: 'missing', why: 'what the control plane sent cannot be opened' };
+    }
+    await sealedCache.put({ publicKey }, answer.box);
+    return { kind: 'key', key: given.key };
+  };
+
   return {
     secret,
     login,
+    vpnKey,
     file: async ({ tenant, id }, sha256) => {
-      const answer = await unseal({ tenant, id }, { file: sha256 });
+      const answer = await unseal({ tenant, id, file: sha256 });
       if (answer.kind !== 'box') return { kind: 'missing', why: answer.message };
       const given = answer.box === null ? undefined : opened(answer.box, decodeSecret);
       const bytes = given === undefined ? undefined : Buffer.from(given.value, 'base64');

@@ -6,6 +6,7 @@
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { WireguardKeys } from '../../lib/wireguard-keys.ts';
 import { resolverAddresses } from '../../schemas/tenant-network.ts';
 import {
@@ -17,8 +18,10 @@ import {
   makeLink,
   routerSide,
   routerSysctls,
+  withoutPools,
 } from './links.ts';
 import { away, meshConfiguration, meshLinkOf, meshRanges } from './mesh.ts';
+import { vpnConfiguration, vpnLinkOf, vpnPrefix } from './vpn.ts';
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
 import { runTool } from './tools.ts';
 import { elementsOf, marksOf, tableChange, tableName, wholeTable, type Element, type Marks } from './rules.ts';
@@ -41,9 +44,22 @@ const Link = Type.Object({
   addr_info: Type.Array(Type.Object({ local: Type.Optional(Type.String()) })),
 });
 type Link = Static<typeof Link>;
+interface WireguardLink {
+  readonly name: string;
+  readonly configuration: string;
+  readonly mtu: number;
+  readonly routes: readonly string[];
+  /** What the router namespace has. */
+  readonly places: ReadonlySet<string>;
+}
+
 const decodeLinks = decoder(Type.Array(Link));
 /** Of a route or a neighbour; a route that refuses has no link. */
 const decodePlaces = decoder(Type.Array(Type.Object({ dst: Type.String(), dev: Type.Optional(Type.String()) })));
+
+/** Looks at a wireguard-go that was just started. */
+const answerAttempts = 40;
+const answerPauseMs = 50;
 
 const setSysctls = (all: readonly (readonly [string, string])[]): string =>
   all.map(([path, value]) => `echo ${value} > /proc/sys/net/${path}`).join(' && ');
@@ -58,8 +74,8 @@ export class Keeper {
   #table: { readonly elements: readonly Element[]; readonly rules: string } | undefined;
   /** What was set on each link, to see what it lacks. */
   readonly #sides = new Map<string, string>();
-  /** The configuration that the interface of the mesh has; undefined: not known. */
-  #mesh: string | undefined;
+  /** The configurations that interfaces of WireGuard have, as far as they are known. */
+  readonly #configurations = new Map<string, string>();
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -71,6 +87,7 @@ export class Keeper {
     if ((await ensureRouter(router)) === 'made') {
       this.#table = undefined;
       this.#sides.clear();
+      this.#configurations.clear();
       const script = `${setSysctls(routerSysctls)} && ip link set lo up`;
       await runTool(inRouter(router, ['sh', '-c', script]));
     }
@@ -80,16 +97,20 @@ export class Keeper {
   }
 
   async #keepRules(desired: DesiredNetwork): Promise<void> {
-    const { attached, ranges } = desired;
+    const { attached, ranges, vpn } = desired;
     const { router } = this.#options;
     this.#marks = marksOf(
-      attached.map(({ tenant }) => tenant),
+      [...attached, ...vpn.flatMap(({ server, peers }) => (server === null ? [] : peers))].map(({ tenant }) => tenant),
       this.#marks,
     );
     const mesh = meshLinkOf(router);
     const placed = [
-      ...attached.map((attachment) => ({ ...attachment, link: linkOf(attachment) })),
+      ...attached.map((attachment) => ({ ...attachment, link: linkOf(attachment), isPeer: false })),
       ...away(desired).map((member) => ({ ...member, link: mesh })),
+      ...vpn.flatMap(({ name, server, tenant_network: joins, peers }) => {
+        const link = vpnLinkOf(router, name);
+        return joins && server !== null ? peers.map((peer) => ({ ...peer, link, isPeer: true })) : [];
+      }),
     ];
     const elements = elementsOf(placed, allResolvers(ranges), this.#marks);
     const before = this.#table;
@@ -123,9 +144,16 @@ export class Keeper {
     const [there, places] = await Promise.all([this.#links(), this.#places()]);
     await this.#keepResolvers(desired, there.get('lo'));
     const wanted = new Map(desired.attached.map((attachment) => [linkOf(attachment), attachment]));
+    const served = new Map(
+      desired.vpn.flatMap((network) =>
+        network.server === null ? [] : [[vpnLinkOf(router, network.name), { ...network, server: network.server }]],
+      ),
+    );
     for (const name of there.keys()) {
-      if (wanted.has(name) || !name.startsWith(linkPrefix)) continue;
+      const isOurs = name.startsWith(linkPrefix) || name.startsWith(vpnPrefix);
+      if (!isOurs || wanted.has(name) || served.has(name)) continue;
       this.#sides.delete(name);
+      this.#configurations.delete(name);
       await runTool(['ip', '-n', router, 'link', 'delete', name]).catch((error: unknown) =>
         log.warn('tenant_network_link_left', { link: name, error }),
       );
@@ -140,7 +168,14 @@ export class Keeper {
         states[attachment.id] = messageOf(error);
       }
     }
-    return { attached: states, mesh: await this.#keepMesh(desired, there.get(meshLinkOf(router)), places) };
+    const vpn: NetworkState['vpn'] = {};
+    for (const [name, network] of served) {
+      const { pools: routes, server } = network;
+      const configuration = vpnConfiguration(network, server);
+      const mtu = server.mtu ?? desired.mtu;
+      vpn[network.name] = await this.#keepWireguard(there.get(name), { name, configuration, mtu, routes, places });
+    }
+    return { attached: states, mesh: await this.#keepMesh(desired, there.get(meshLinkOf(router)), places), vpn };
   }
 
   /** The containers of this host are attached also where the mesh does not work. */
@@ -152,34 +187,41 @@ export class Keeper {
     const { router, meshKeys } = this.#options;
     const name = meshLinkOf(router);
     if (desired.mesh === null) {
-      this.#mesh = undefined;
+      this.#configurations.delete(name);
       if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
       return null;
     }
+    const configuration = meshConfiguration(desired, meshKeys.privateKey);
+    const wanted = { name, configuration, mtu: desired.mtu, routes: meshRanges(desired), places };
+    return { key: meshKeys.publicKey, message: await this.#keepWireguard(link, wanted) };
+  }
+
+  /** Makes the interface and its routes, or repairs them. @returns why it does not work */
+  async #keepWireguard(
+    link: Link | undefined,
+    { name, configuration, mtu, routes, places }: WireguardLink,
+  ): Promise<string | null> {
+    const { router } = this.#options;
     try {
       if (link === undefined) {
-        this.#mesh = undefined;
-        await makeMeshLink(router, name);
+        this.#configurations.delete(name);
+        await makeWireguardLink(router, name);
       }
-      const configuration = meshConfiguration(desired, meshKeys.privateKey);
-      if (configuration !== this.#mesh) {
-        this.#mesh = undefined;
+      if (configuration !== this.#configurations.get(name)) {
+        this.#configurations.delete(name);
         // Node gives a socket as the standard input, which no program can open by name.
         const script = `cat | wg syncconf ${name} /dev/stdin`;
         await runTool(inRouter(router, ['sh', '-c', script]), { input: configuration });
-        this.#mesh = configuration;
+        this.#configurations.set(name, configuration);
       }
       const isMissing = (range: string): boolean => link === undefined || !places.has(`route ${range} ${name}`);
-      const routes = meshRanges(desired).filter(isMissing);
-      const lines = [
-        `link set ${name} mtu ${desired.mtu} up`,
-        ...routes.map((range) => `route replace ${range} dev ${name}`),
-      ];
-      const isWhole = link?.mtu === desired.mtu && routes.length === 0;
+      const missing = routes.filter(isMissing);
+      const lines = [`link set ${name} mtu ${mtu} up`, ...missing.map((range) => `route replace ${range} dev ${name}`)];
+      const isWhole = link?.mtu === mtu && missing.length === 0;
       if (!isWhole) await runTool(['ip', '-n', router, '-batch', '-'], { input: `${lines.join('\n')}\n` });
-      return { key: meshKeys.publicKey, message: null };
+      return null;
     } catch (error) {
-      return { key: meshKeys.publicKey, message: messageOf(error) };
+      return messageOf(error);
     }
   }
 
@@ -219,7 +261,10 @@ export class Keeper {
         await enter(inSandbox(['sh', '-c', `ip link delete ${containerLink} 2>/dev/null || true`]), '');
         await enter(['ip', '-n', router, '-batch', '-'], makeLink(attachment, '/proc/self/fd/3', desired.mtu));
       }
-      await enter(inSandbox(['sh', '-c', `${setSysctls(containerSysctls)} && exec ip -batch -`]), theirs);
+      await enter(
+        inSandbox(['sh', '-c', `${setSysctls(containerSysctls)} && ${withoutPools} && exec ip -batch -`]),
+        theirs,
+      );
       await runTool(['ip', '-n', router, '-batch', '-'], { input: own });
       this.#sides.set(name, own + theirs);
     } finally {
@@ -248,7 +293,7 @@ export class Keeper {
  * Makes the interface in the host's namespace, where its socket stays, and moves it. Where the
  * kernel has no WireGuard, wireguard-go does the same in a process, which outlives this one.
  */
-async function makeMeshLink(router: string, name: string): Promise<void> {
+async function makeWireguardLink(router: string, name: string): Promise<void> {
   // One that an earlier run did not get to move.
   await runTool(['ip', 'link', 'delete', name]).catch(() => '');
   try {
@@ -258,8 +303,21 @@ async function makeMeshLink(router: string, name: string): Promise<void> {
     await runTool(['env', '-u', 'LOG_LEVEL', 'wireguard-go', name]).catch((error: unknown) => {
       throw new AggregateError([kernel, error], `there is no WireGuard: ${messageOf(kernel)}; ${messageOf(error)}`);
     });
+    await isAnswering(name);
   }
   await runTool(['ip', 'link', 'set', name, 'netns', router]);
+}
+
+/** It returns before its process takes configurations. */
+async function isAnswering(name: string): Promise<void> {
+  for (let attempt = 1; attempt < answerAttempts; attempt++) {
+    const isThere = await runTool(['wg', 'show', name, 'listen-port']).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return;
+    await sleep(answerPauseMs);
+  }
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

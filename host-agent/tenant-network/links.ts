@@ -5,6 +5,7 @@
  * lie in an answer. Pure.
  */
 import { createHash } from 'node:crypto';
+import { poolsOf } from './vpn.ts';
 import type { Attachment, DesiredNetwork } from '../../schemas/wire/net.ts';
 
 /** Of all ends in the router namespace: each link is a network of its own. */
@@ -13,6 +14,8 @@ const routerMac = 'ee:ee:ee:ee:ee:ee';
 const gateway = { ipv4: '169.254.1.1', ipv6: 'fe80::1' } as const;
 export const linkPrefix = 'lsc';
 export const containerLink = 'ls0';
+/** Marks routes to VPN peers in a container, which come and go (rtnetlink(7), `rtm_protocol`). */
+const poolProtocol = 188;
 
 /** Linux names an interface with at most 15 characters. Another run has another name. */
 export function linkOf({ id, run }: Pick<Attachment, 'id' | 'run'>): string {
@@ -49,9 +52,23 @@ export function routerSide(attachment: Attachment): string {
   ]);
 }
 
+/** Takes away routes to VPN peers, which `containerSide` adds. */
+export const withoutPools = ['-4', '-6']
+  .map((family) => `ip ${family} route flush dev ${containerLink} proto ${poolProtocol}`)
+  .join(' && ');
+
 /** In the sandbox's namespace, as often as you like. */
-export function containerSide({ ipv4, ipv6 }: Attachment, { ranges }: Pick<DesiredNetwork, 'ranges'>): string {
+export function containerSide(
+  { tenant, ipv4, ipv6 }: Attachment,
+  desired: Pick<DesiredNetwork, 'ranges' | 'vpn'>,
+): string {
+  const { ranges } = desired;
   const hasIpv4 = ipv4 !== null && ranges.ipv4 !== null;
+  const toPeers = poolsOf(desired, tenant).map((pool) =>
+    pool.includes(':')
+      ? `route replace ${pool} via ${gateway.ipv6} dev ${containerLink} src ${ipv6} proto ${poolProtocol}`
+      : hasIpv4 && `route replace ${pool} via ${gateway.ipv4} dev ${containerLink} src ${ipv4} proto ${poolProtocol}`,
+  );
   return lines([
     hasIpv4 && `addr replace ${ipv4}/32 dev ${containerLink}`,
     `addr replace ${ipv6}/128 dev ${containerLink} nodad`,
@@ -61,6 +78,7 @@ export function containerSide({ ipv4, ipv6 }: Attachment, { ranges }: Pick<Desir
     hasIpv4 && `route replace ${gateway.ipv4} dev ${containerLink} scope link`,
     hasIpv4 && `route replace ${ranges.ipv4} via ${gateway.ipv4} dev ${containerLink} src ${ipv4}`,
     `route replace ${ranges.ipv6} via ${gateway.ipv6} dev ${containerLink} src ${ipv6}`,
+    ...toPeers,
   ]);
 }
 

@@ -5,18 +5,32 @@
  */
 import { createHash } from 'node:crypto';
 import { bracketed } from '../../schemas/host-name.ts';
-import type { DesiredNetwork, NamedMember } from '../../schemas/wire/net.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import type { Attachment, DesiredNetwork } from '../../schemas/wire/net.ts';
 
 /** The same name in the host's namespace, where it is made, and in the router's. */
 export const meshLinkOf = (router: string): string =>
   `lsm${createHash('sha256').update(router).digest('hex').slice(0, 12)}`;
 
-/** Members that are on other hosts. One that is attached here is here, whatever the list says. */
-export function away({ attached, members, mesh }: DesiredNetwork): NamedMember[] {
+/** A container or a VPN peer that another host leads to. */
+export interface Away extends Pick<Attachment, 'tenant' | 'ipv4'> {
+  readonly host: HostKey;
+  readonly ipv6: string | null;
+  readonly isPeer: boolean;
+}
+
+/** Members on other hosts. One that is attached here is here, whatever the list says. */
+export function away({ attached, members, mesh, vpn }: DesiredNetwork): Away[] {
   if (mesh === null) return [];
   const here = new Set(attached.map(({ id }) => id));
   const reached = new Set(mesh.ends.map(({ host }) => host));
-  return members.filter(({ id, host }) => host !== null && !here.has(id) && reached.has(host));
+  const containers = members.flatMap(({ id, tenant, host, ipv4, ipv6 }) =>
+    host === null || here.has(id) || !reached.has(host) ? [] : [{ tenant, host, ipv4, ipv6, isPeer: false }],
+  );
+  const peers = vpn.flatMap(({ host, tenant_network: joins, peers: own }) =>
+    joins && reached.has(host) ? own.map(({ tenant, ipv4, ipv6 }) => ({ tenant, host, ipv4, ipv6, isPeer: true })) : [],
+  );
+  return [...containers, ...peers];
 }
 
 /**
@@ -28,10 +42,10 @@ export function meshConfiguration(desired: DesiredNetwork, privateKey: string): 
   if (mesh === null) return '';
   const addresses = new Map<string, string[]>();
   for (const { host, ipv4, ipv6 } of away(desired)) {
-    if (host === null) continue;
     const own = addresses.get(host) ?? [];
     addresses.set(host, own);
-    own.push(`${ipv6}/128`, ...(ipv4 === null ? [] : [`${ipv4}/32`]));
+    if (ipv6 !== null) own.push(`${ipv6}/128`);
+    if (ipv4 !== null) own.push(`${ipv4}/32`);
   }
   const claimed = new Set<string>();
   const peers = mesh.ends.flatMap(({ host, key, address, port }) => {
@@ -50,5 +64,7 @@ export function meshConfiguration(desired: DesiredNetwork, privateKey: string): 
 }
 
 /** Routes to the mesh, which those of this host's containers come before. */
-export const meshRanges = ({ ranges: { ipv4, ipv6 } }: DesiredNetwork): string[] =>
-  ipv4 === null ? [ipv6] : [ipv4, ipv6];
+export function meshRanges({ ranges: { ipv4, ipv6 }, vpn }: DesiredNetwork): string[] {
+  const pools = vpn.flatMap(({ server, tenant_network: joins, pools: own }) => (joins && server === null ? own : []));
+  return [...(ipv4 === null ? [] : [ipv4]), ipv6, ...pools];
+}

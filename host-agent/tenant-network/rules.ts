@@ -1,8 +1,9 @@
 /**
  * Who may send to whom in the router namespace, as a table of nftables. A packet is of a tenant by
  * the interface and the source address that it came with, both together: in IPv6 a process needs no
- * right to send from any address. It is let through to the members of that tenant alone. Nothing is
- * tracked, so both directions are looked up, and a member that goes is cut at once. Pure.
+ * right to send from any address. It is let through to the members of that tenant alone. Between
+ * containers nothing is tracked, so both directions are looked up, and a member that goes is cut at
+ * once. Pure.
  */
 import type { Attachment } from '../../schemas/wire/net.ts';
 
@@ -14,8 +15,11 @@ const queriesPerSecond = 1000;
 export type Element = readonly [set: string, element: string];
 
 /** A member, and the interface of the router namespace that leads to it. */
-export interface Placed extends Pick<Attachment, 'tenant' | 'ipv4' | 'ipv6'> {
+export interface Placed extends Pick<Attachment, 'tenant' | 'ipv4'> {
+  readonly ipv6: string | null;
   readonly link: string;
+  /** It is a VPN peer, which containers only answer. */
+  readonly isPeer: boolean;
 }
 
 /** A number for each tenant, while the table lasts. The kernel marks packets with it. */
@@ -42,15 +46,16 @@ export function marksOf(tenants: Iterable<string>, before: Marks): Marks {
  */
 export function elementsOf(placed: readonly Placed[], resolvers: readonly string[], marks: Marks): Element[] {
   const asked = resolvers.map((address): Element => [`resolver${address.includes(':') ? 6 : 4}`, address]);
-  const members = placed.flatMap(({ tenant, link, ipv4, ipv6 }): Element[] => {
+  const members = placed.flatMap(({ tenant, link, ipv4, ipv6, isPeer }): Element[] => {
     const mark = marks.get(tenant);
     if (mark === undefined) return [];
     const of = (family: 4 | 6, address: string): Element[] => [
       [`own${family}`, `"${link}" . ${address}`],
       [`tenant${family}`, `${address} : ${mark}`],
       [`peer${family}`, `${address} . ${mark}`],
+      ...(isPeer ? [[`vpn${family}`, address] as const] : []),
     ];
-    return [...(ipv4 === null ? [] : of(4, ipv4)), ...of(6, ipv6)];
+    return [...(ipv4 === null ? [] : of(4, ipv4)), ...(ipv6 === null ? [] : of(6, ipv6))];
   });
   return [...asked, ...members];
 }
@@ -60,6 +65,7 @@ const setTypes = {
   tenant: { kind: 'map', type: (address: string) => `${address} : mark` },
   peer: { kind: 'set', type: (address: string) => `${address} . mark` },
   resolver: { kind: 'set', type: (address: string) => address },
+  vpn: { kind: 'set', type: (address: string) => address },
 } as const;
 
 function declarations(elements: readonly Element[]): string[] {
@@ -105,9 +111,18 @@ export function wholeTable(elements: readonly Element[], mesh: string): string {
     '  counter flooded {\n  }',
     ...(['ipv4_addr', 'ipv6_addr'] as const).map(askers),
     ...declarations(elements),
+    chain('refusing', refuse),
     chain('sources', [
       'type filter hook prerouting priority -310; policy drop;',
       'iif "lo" accept',
+      // Connections of VPN peers alone are tracked, because containers answer them and open none.
+      ...families.flatMap(({ ip, family }) =>
+        ['daddr', 'saddr'].map(
+          (side) =>
+            `${ip} ${side} @vpn${family} iifname . ${ip} saddr @own${family} ` +
+            `meta mark set ${ip} saddr map @tenant${family} accept`,
+        ),
+      ),
       'iifname . ip saddr @own4 notrack meta mark set ip saddr map @tenant4 accept',
       'iifname . ip6 saddr @own6 notrack meta mark set ip6 saddr map @tenant6 accept',
       'counter name spoofed',
@@ -116,6 +131,13 @@ export function wholeTable(elements: readonly Element[], mesh: string): string {
     chain('destinations', [
       'type filter hook prerouting priority -150; policy accept;',
       'iif "lo" accept',
+      ...families.flatMap(({ ip, family }) => {
+        const toPeer = `${ip} saddr != @vpn${family} ${ip} daddr @vpn${family}`;
+        return [
+          `${toPeer} ct direction reply ct state established,related ${ip} daddr . meta mark @peer${family} accept`,
+          `${toPeer} goto refusing`,
+        ];
+      }),
       'ip daddr . meta mark @peer4 accept',
       'ip6 daddr . meta mark @peer6 accept',
       'ip daddr @resolver4 accept',
@@ -129,8 +151,7 @@ export function wholeTable(elements: readonly Element[], mesh: string): string {
     chain('to_router', [
       'type filter hook input priority 0; policy drop;',
       'iif "lo" accept',
-      ...([4, 6] as const).flatMap((family) => {
-        const ip = family === 4 ? 'ip' : 'ip6';
+      ...families.flatMap(({ ip, family }) => {
         const asks = `${ip} daddr @resolver${family}`;
         const flood = `${ip} saddr limit rate over ${queriesPerSecond}/second burst ${queriesPerSecond} packets`;
         return [
@@ -147,6 +168,11 @@ export function wholeTable(elements: readonly Element[], mesh: string): string {
     '',
   ].join('\n');
 }
+
+const families = [
+  { ip: 'ip', family: 4 },
+  { ip: 'ip6', family: 6 },
+] as const;
 
 /** Input for `nft -f -`: the difference, all or nothing. Empty: there is none. */
 export function tableChange(before: readonly Element[], after: readonly Element[]): string {

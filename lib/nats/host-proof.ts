@@ -10,14 +10,15 @@ import { quickPair } from './quick-pair.ts';
 
 /** The signed text: each field on a line of its own, after the name of this form. */
 export function unsealText({ host, user }: Sender, ask: UnsealAsk, atMs: number): Buffer {
-  const { tenant, id, key, secret, registry, file } = ask;
-  const what =
-    secret !== undefined
-      ? ['secret', secret.name, secret.version]
-      : file !== undefined
-        ? ['file', file]
-        : ['login', registry];
-  return Buffer.from(['longshore-unseal-1', host, user, tenant, id, key, ...what, atMs, ''].join('\n'));
+  const { tenant = '', id = '', key } = ask;
+  return Buffer.from(['longshore-unseal-1', host, user, tenant, id, key, ...wordsOf(ask), atMs, ''].join('\n'));
+}
+
+function wordsOf({ secret, file, peer, network, registry = '' }: UnsealAsk): readonly (string | number)[] {
+  if (secret !== undefined) return ['secret', secret.name, secret.version];
+  if (file !== undefined) return ['file', file];
+  if (peer !== undefined) return ['peer', peer];
+  return network === undefined ? ['login', registry] : ['network', network];
 }
 
 export interface ProverParts {

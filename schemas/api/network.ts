@@ -1,6 +1,6 @@
 /** A VPN network: where its server is, which addresses it allocates, its certificate authority. */
 import Type, { type Static } from 'typebox';
-import { NetworkName, type PeerId, TenantId } from '../ids.ts';
+import { HostKey, NetworkName, type PeerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { nullable } from './nullable.ts';
 import type { Sealed } from '../records/sealed.ts';
@@ -53,6 +53,12 @@ const SearchDomains = Type.Array(Domain, {
   description: 'Domains in which devices look for names of one label, while the tunnel is up. They need `dns`.',
 });
 
+const TenantNetworkFlag = Type.Boolean({
+  default: true,
+  description:
+    'Whether peers reach the containers of their tenant, by name and by address, once a host serves the network.',
+});
+
 export const NetworkSettings = Type.Object(
   {
     endpoint: Host,
@@ -70,6 +76,8 @@ export const NetworkSettings = Type.Object(
     search_domains: Type.Optional(SearchDomains),
     mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
     proxy: nullable(Proxy),
+    /** Absent: true. */
+    tenant_network: Type.Optional(TenantNetworkFlag),
     tenants: nullable(
       Type.Array(TenantId, {
         maxItems: limits.networkTenants,
@@ -115,6 +123,7 @@ const settable = {
   search_domains: orDefault(SearchDomains),
   mtu: Type.Optional(mtu),
   proxy: Type.Optional(nullable(ProxyBody)),
+  tenant_network: orDefault(TenantNetworkFlag),
   tenants: Type.Optional(tenants),
 };
 export const NetworkBody = Type.Object(settable, { additionalProperties: false });
@@ -155,6 +164,8 @@ export interface NetworkRecord {
    * changes.
    */
   readonly nameConstraints?: true;
+  /** The host that serves it; absent: none does. */
+  readonly host?: HostKey;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }
@@ -230,6 +241,8 @@ export const NetworkView = Type.Object(
     name: NetworkName,
     ...NetworkSettings.properties,
     search_domains: SearchDomains,
+    tenant_network: TenantNetworkFlag,
+    servers: Type.Array(HostKey, { description: 'The host that serves the network; empty: a machine of yours does.' }),
     wireguard_public_key: Type.String(),
     name_constraints: nameConstraints,
     ca_certificate: Certificate,
@@ -241,6 +254,15 @@ export const NetworkView = Type.Object(
   { additionalProperties: false },
 );
 export type NetworkView = Static<typeof NetworkView>;
+
+export const NetworkServersBody = Type.Object(
+  {
+    host_keys: Type.Array(HostKey, { minItems: 1, maxItems: 1, description: 'The one host that serves the network.' }),
+  },
+  { additionalProperties: false },
+);
+export type NetworkServersBody = Static<typeof NetworkServersBody>;
+export const NetworkServersView = Type.Object({ host_keys: Type.Array(HostKey) }, { additionalProperties: false });
 
 /** Number of VPN secrets that were sealed under the current key. */
 export const Resealed = Type.Object(

@@ -31,6 +31,8 @@ export const agent = {
   netCallMs: 10 * seconds,
   netPatienceMs: 2 * seconds,
   netRetryMs: 100,
+  /** A peer may end later than a timer can count. */
+  vpnEndLookMs: 1 * hours,
   /** Entries of CONTAINER_EGRESS_ALLOW, and of CONTAINER_EGRESS_DENY. */
   egressRules: 256,
   nameservers: 8,

@@ -120,6 +120,8 @@ const ofHost = { host: id<HostKey>() };
 const ofPeer = { ...ofTenant, peer: id<PeerId>() };
 const ofNetwork = { network: id<NetworkName>() };
 const ofPartition = { partition: number };
+/** An agent, as its subject names it. */
+const hostSender = Type.Object({ host: id<HostKey>(), user: text });
 /** For a peer. Not under `tenant`, which would route the ask to the tenant's partition. */
 const by = { by: Type.Object(ofPeer) };
 /** The version of the asker's copy of the record, if it has one. */
@@ -308,6 +310,10 @@ const reads = {
   'key.list': ask(ofTenant, forwarded<TSchema>()),
   /** To the owner of `signingPartition` alone. */
   'signing_key.list': ask(ofPartition, dataOf(SigningKeyPage)),
+  /** For the host that serves the peer's network: its preshared key. */
+  'peer.unseal': ask({ ...ofPeer, by: hostSender }, dataOf(Type.Object({ sealed }))),
+  /** For the host that serves the network: its private key for WireGuard. */
+  'network.unseal': ask({ ...ofNetwork, by: hostSender }, dataOf(Type.Object({ sealed }))),
   /**
    * Value or login that an agent asked a gateway for (unseal.ts); null: there is no login. `by`:
    * its subject. `forbidden`, also if the container does not need it.
@@ -316,7 +322,7 @@ const reads = {
     {
       ...ofTenant,
       container: id<ContainerId>(),
-      by: Type.Object({ host: id<HostKey>(), user: text }),
+      by: hostSender,
       secret: Type.Optional(Type.Object({ name: text, version: number })),
       registry: Type.Optional(text),
     },
@@ -330,9 +336,7 @@ const reads = {
     {
       ...ofTenant,
       hashes: Type.Array(text),
-      host: Type.Optional(
-        Type.Object({ container: id<ContainerId>(), by: Type.Object({ host: id<HostKey>(), user: text }) }),
-      ),
+      host: Type.Optional(Type.Object({ container: id<ContainerId>(), by: hostSender })),
     },
     dataOf(Type.Array(text)),
   ),
@@ -467,6 +471,11 @@ const writes = {
     { ...ofNetwork, which: Type.Enum(['ca', 'server']), replaces: text, certificate: KeptCertificateShape },
     dataOf(NetworkRecordShape),
   ),
+  /**
+   * `by`: the host that serves it from now on; null: none does. `conflict` if it serves another one
+   * whose pools overlap.
+   */
+  'network.serve': ask({ ...ofNetwork, by: nullable(id<HostKey>()) }, dataOf(fieldsOf(NetworkView, 'servers'))),
   'network.remove': ask(ofNetwork, forwarded<Nothing>()),
   /** The same peer always gets the same address. */
   'network.reserve': ask({ ...ofNetwork, ...by }, dataOf(Reservation)),
@@ -562,10 +571,13 @@ const newAsks: Partial<Readonly<Record<AskType, number>>> = {
   'metadata.get': 3,
   'metadata.list': 3,
   'metadata.put': 3,
+  'network.serve': 3,
+  'network.unseal': 3,
   'peer.link.create': 3,
   'peer.link.list': 3,
   'peer.link.redeem': 3,
   'peer.link.remove': 3,
+  'peer.unseal': 3,
   'spec.create': 3,
   'spec.get': 3,
   'spec.plan': 3,

@@ -4,6 +4,7 @@ import { Capacity, type DirectoryEntry } from '../api/host.ts';
 import { nullable } from '../api/nullable.ts';
 import type { HostKey, Region } from '../ids.ts';
 import { Beat } from './host.ts';
+import { NetworkServer } from './network-server.ts';
 import { id, shape } from './shapes.ts';
 
 const number = Type.Number();
@@ -52,6 +53,8 @@ export const DirectoryMessage = Type.Object({
    * In a full directory: hosts whose record is damaged. Nothing is decided about their containers.
    */
   unreadable: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
+  /** In a full directory: which hosts serve the VPN networks of the partition. */
+  servers: Type.Optional(Type.Array(NetworkServer)),
 });
 export type DirectoryMessage = Readonly<Static<typeof DirectoryMessage>>;
 

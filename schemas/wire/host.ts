@@ -9,11 +9,12 @@ import { Capacity, HostFault } from '../api/host.ts';
 import { Policy } from '../api/policy.ts';
 import { SecretUses } from '../api/secret.ts';
 import { nullable } from '../api/nullable.ts';
-import { ContainerId, tenantIdPattern, TenantId } from '../ids.ts';
+import { ContainerId, PeerId, tenantIdPattern, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { UsageItem, UsageSource } from '../records/usage.ts';
 import { Member } from './members.ts';
 import { EndSaid, MeshEnd } from './mesh.ts';
+import { ServerSaid } from './network-server.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
@@ -218,9 +219,13 @@ export const SyncAnswer = Type.Object({
     ),
   ),
   members: Type.Optional(Type.Array(Member)),
-  members_gone: Type.Optional(Type.Array(Type.Object({ tenant: TenantId, id: ContainerId }))),
+  members_gone: Type.Optional(Type.Array(Type.Object({ tenant: TenantId, id: Type.Union([ContainerId, PeerId]) }))),
   /** Ends of hosts that these tenants have members on, as far as the hosts were heard. */
   mesh: Type.Optional(Type.Array(EndSaid)),
+  /** Servers of the VPN networks that these tenants have peers in. */
+  servers: Type.Optional(Type.Array(ServerSaid)),
+  /** Tenants in the ask whose members are none of this host's business any more. */
+  tenants_gone: Type.Optional(Type.Array(TenantId)),
   /**
    * Those of the named strangers that were since placed elsewhere or deleted, as of this version.
    */

@@ -6,13 +6,14 @@
 import Type, { type Static } from 'typebox';
 import { projectPattern } from '../api/fields/container.ts';
 import { nullable } from '../api/nullable.ts';
-import { ContainerId, HostKey, TenantId } from '../ids.ts';
+import { ContainerId, HostKey, NetworkName, PeerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { digestOfTexts } from '../text-hash.ts';
+import { WireguardKey } from './wireguard-key.ts';
 
 const Label = Type.String({ pattern: projectPattern });
 
-export const Member = Type.Object({
+export const ContainerMember = Type.Object({
   tenant: TenantId,
   id: ContainerId,
   name: Type.String({ maxLength: limits.containerNameChars }),
@@ -24,7 +25,26 @@ export const Member = Type.Object({
   /** Where it runs; null: nowhere yet. */
   host: nullable(HostKey),
 });
+export type ContainerMember = Static<typeof ContainerMember>;
+
+/** A VPN peer. It has no name, and is where its network is served. */
+export const PeerMember = Type.Object({
+  tenant: TenantId,
+  id: PeerId,
+  network: NetworkName,
+  ipv4: Type.String({ format: 'ipv4' }),
+  ipv6: nullable(Type.String({ format: 'ipv6' })),
+  /** The public one, of WireGuard. */
+  key: WireguardKey,
+  /** Wall time at which it ends, in milliseconds since 1970; null: never. */
+  expires_at_ms: nullable(Type.Number()),
+});
+export type PeerMember = Static<typeof PeerMember>;
+
+export const Member = Type.Union([ContainerMember, PeerMember]);
 export type Member = Static<typeof Member>;
+
+export const isPeer = (member: Member): member is PeerMember => 'network' in member;
 
 /** In the order given. */
 export function byTenant<T extends { readonly tenant: TenantId }>(
@@ -44,6 +64,13 @@ export const digestOfMembers = (basis: string, members: Iterable<Member>): strin
   digestOfTexts(basis, textsOf(members));
 
 function* textsOf(members: Iterable<Member>): Generator<string, void, void> {
-  for (const { id, name, project, aliases = [], host, ipv4 } of members)
-    yield JSON.stringify([id, name, project ?? null, aliases, host, ipv4 ?? null]);
+  for (const member of members) {
+    if (isPeer(member)) {
+      const { id, network, ipv4, ipv6, key, expires_at_ms } = member;
+      yield JSON.stringify([id, network, ipv4, ipv6, key, expires_at_ms]);
+    } else {
+      const { id, name, project, aliases = [], host, ipv4 } = member;
+      yield JSON.stringify([id, name, project ?? null, aliases, host, ipv4 ?? null]);
+    }
+  }
 }

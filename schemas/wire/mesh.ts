@@ -6,10 +6,12 @@ import Type, { type Static } from 'typebox';
 import { nullable } from '../api/nullable.ts';
 import { HostKey } from '../ids.ts';
 import { digestOfTexts } from '../text-hash.ts';
+import type { ServerSaid } from './network-server.ts';
+import { WireguardKey } from './wireguard-key.ts';
 
 const end = {
-  /** Public key of WireGuard: 32 bytes in base64. */
-  key: Type.String({ pattern: '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$' }),
+  /** The public one. */
+  key: WireguardKey,
   /** Where other hosts reach this one, over UDP. */
   address: Type.Union([Type.String({ format: 'ipv4' }), Type.String({ format: 'ipv6' })]),
   port: Type.Integer({ minimum: 1, maximum: 65_535 }),
@@ -25,8 +27,11 @@ export type HostEnd = Static<typeof HostEnd>;
 export const EndSaid = Type.Object({ host: HostKey, end: nullable(MeshEnd) });
 export type EndSaid = Static<typeof EndSaid>;
 
-export const digestOfEnds = (said: Iterable<EndSaid>): string => digestOfTexts('mesh', textsOf(said));
+/** Of the ends of the hosts that a tenant is on, and of the servers of its VPN networks. */
+export const digestOfEnds = (ends: Iterable<EndSaid>, servers: Iterable<ServerSaid> = []): string =>
+  digestOfTexts('mesh', textsOf(ends, servers));
 
-function* textsOf(said: Iterable<EndSaid>): Generator<string, void, void> {
-  for (const { host, end } of said) yield end === null ? host : `${host} ${end.key} ${end.address} ${end.port}`;
+function* textsOf(ends: Iterable<EndSaid>, servers: Iterable<ServerSaid>): Generator<string, void, void> {
+  for (const { host, end } of ends) yield end === null ? host : `${host} ${end.key} ${end.address} ${end.port}`;
+  for (const said of servers) yield JSON.stringify(said);
 }

@@ -5,9 +5,10 @@
  */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../api/nullable.ts';
-import { ContainerId, TenantId } from '../ids.ts';
-import { Member } from './members.ts';
+import { ContainerId, HostKey, NetworkName, TenantId } from '../ids.ts';
+import { ContainerMember } from './members.ts';
 import { HostEnd, MeshEnd } from './mesh.ts';
+import { WireguardKey } from './wireguard-key.ts';
 
 const Ipv4 = Type.String({ format: 'ipv4' });
 const Ipv6 = Type.String({ format: 'ipv6' });
@@ -28,8 +29,38 @@ export const Attachment = Type.Object({
 export type Attachment = Static<typeof Attachment>;
 
 /** A container of a tenant that has containers here: what its names lead to. */
-export const NamedMember = Type.Object({ ...Member.properties, ...addresses });
+export const NamedMember = Type.Object({ ...ContainerMember.properties, ...addresses });
 export type NamedMember = Static<typeof NamedMember>;
+
+/** A VPN network that tenants with containers here have peers in, or that this host serves. */
+export const VpnNetwork = Type.Object({
+  name: NetworkName,
+  /** That serves it. */
+  host: HostKey,
+  pools: Type.Array(Type.String(), { minItems: 1, maxItems: 2 }),
+  /** Whether its peers reach containers of their tenants. */
+  tenant_network: Type.Boolean(),
+  /** Null: another host serves it, or its key is not here yet. */
+  server: nullable(
+    Type.Object({
+      port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+      mtu: nullable(Type.Integer({ minimum: 1280, maximum: 9216 })),
+      private_key: WireguardKey,
+    }),
+  ),
+  peers: Type.Array(
+    Type.Object({
+      tenant: TenantId,
+      ipv4: Ipv4,
+      ipv6: nullable(Ipv6),
+      /** The public one. */
+      key: WireguardKey,
+      /** Null: another host serves it, or it is not here yet, and the peer does not connect. */
+      preshared_key: nullable(WireguardKey),
+    }),
+  ),
+});
+export type VpnNetwork = Static<typeof VpnNetwork>;
 
 export const DesiredNetwork = Type.Object({
   v: Type.Literal(1),
@@ -50,6 +81,7 @@ export const DesiredNetwork = Type.Object({
   ),
   /** Of every tenant of an attached container. */
   members: Type.Array(NamedMember),
+  vpn: Type.Array(VpnNetwork),
 });
 export type DesiredNetwork = Static<typeof DesiredNetwork>;
 
@@ -66,5 +98,7 @@ export const NetworkState = Type.Object({
       message: nullable(Type.String()),
     }),
   ),
+  /** By VPN network that this host serves: null, or why it does not work. */
+  vpn: Type.Record(Type.String(), nullable(Type.String())),
 });
 export type NetworkState = Static<typeof NetworkState>;

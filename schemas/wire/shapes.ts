@@ -155,6 +155,7 @@ export const NetworkSettingsShape = shape<NetworkSettings>()(
         direct_fallback: flag,
       }),
     ),
+    tenant_network: Type.Optional(flag),
     tenants: nullable(Type.Array(id<TenantId>())),
   }),
 );
@@ -173,6 +174,7 @@ export const NetworkRecordShape = shape<NetworkRecord>()(
     ...madeNetwork,
     kind: Type.Literal('network'),
     name: id<NetworkName>(),
+    host: Type.Optional(id<HostKey>()),
     insertedAtMs: number,
     updatedAtMs: number,
   }),

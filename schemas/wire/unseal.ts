@@ -12,8 +12,9 @@ import { registryPattern } from '../api/fields/container.ts';
 import { FileHash } from '../api/fields/files-part.ts';
 import { nullable } from '../api/nullable.ts';
 import { SecretUse } from '../api/secret.ts';
-import { ContainerId, TenantId } from '../ids.ts';
+import { ContainerId, NetworkName, PeerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { WireguardKey } from './wireguard-key.ts';
 
 const Protocol = Type.Optional(Type.Integer());
 
@@ -35,27 +36,46 @@ export type HostProof = Static<typeof HostProof>;
 const askFields = {
   v: Type.Literal(1),
   protocol: Protocol,
-  tenant: TenantId,
-  /** The container that needs it. */
-  id: ContainerId,
   /** Public key that the answer is sealed to. */
   key: CurveKey,
   /** Agents of the release before send none, and get nothing from a gateway of this release. */
   proof: Type.Optional(HostProof),
 };
-const without = <F extends 'secret' | 'registry' | 'file'>(...names: readonly F[]) =>
+const without = <F extends 'tenant' | 'id' | 'secret' | 'registry' | 'file' | 'peer' | 'network'>(
+  ...names: readonly F[]
+) =>
   Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Never())])) as {
     readonly [N in F]: TOptional<TNever>;
   };
+const ofContainer = {
+  tenant: TenantId,
+  /** The container that needs it. */
+  id: ContainerId,
+  ...without('peer', 'network'),
+};
 export const UnsealAsk = Type.Union([
-  Type.Object({ ...askFields, ...without('registry', 'file'), secret: SecretUse }),
+  Type.Object({ ...askFields, ...ofContainer, ...without('registry', 'file'), secret: SecretUse }),
   Type.Object({
     ...askFields,
+    ...ofContainer,
     ...without('secret', 'file'),
     registry: Type.String({ pattern: registryPattern, maxLength: limits.imageNameChars }),
   }),
   /** A file of its document; the content of its box is that of a secret. */
-  Type.Object({ ...askFields, ...without('secret', 'registry'), file: FileHash }),
+  Type.Object({ ...askFields, ...ofContainer, ...without('secret', 'registry'), file: FileHash }),
+  /** The preshared key of a VPN peer, for the host that serves its network. */
+  Type.Object({
+    ...askFields,
+    ...without('id', 'secret', 'registry', 'file', 'network'),
+    tenant: TenantId,
+    peer: PeerId,
+  }),
+  /** The private key of a VPN network, for the host that serves it. */
+  Type.Object({
+    ...askFields,
+    ...without('tenant', 'id', 'secret', 'registry', 'file', 'peer'),
+    network: NetworkName,
+  }),
 ]);
 export type UnsealAsk = Static<typeof UnsealAsk>;
 
@@ -91,6 +111,10 @@ export const senderKeyBytes = 56;
 /** Content of a box of a secret, as JSON. */
 export const UnsealedSecret = Type.Object({ value: Type.String({ description: 'Base64.' }) });
 export type UnsealedSecret = Static<typeof UnsealedSecret>;
+
+/** Content of a box of a key of WireGuard, as JSON: base64. */
+export const UnsealedKey = Type.Object({ key: WireguardKey });
+export type UnsealedKey = Static<typeof UnsealedKey>;
 
 /** Content of a box of a login, as JSON. `version` rises with every change. */
 export const UnsealedLogin = Type.Object({

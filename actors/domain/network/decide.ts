@@ -2,12 +2,13 @@
  * VPN networks: made, set, certified, removed, shown. Addresses are in allocate.ts and learn.ts.
  * Pure: see turn.ts.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { fill, line } from '../../../lib/fill.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
-import { formatCidr, parseCidr } from '../../../schemas/cidr.ts';
+import { formatCidr, overlap, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import type { KeptCertificate, NetworkRecord, RevocationEntry } from '../../../schemas/api/network.ts';
+import type { KeptCertificate, NetworkRecord, NetworkSettings, RevocationEntry } from '../../../schemas/api/network.ts';
 import { peerStateOf } from '../../../schemas/api/peer.ts';
 import type { KnownNetwork } from './state.ts';
 import { materialOf } from '../material.ts';
@@ -16,15 +17,17 @@ import type { PartitionView } from '../state.ts';
 import {
   answer,
   conflict,
+  invalid,
   noChanges,
   repeatable,
   type Changes,
+  type Effect,
   type Reply,
   type Turn,
   type TurnContext,
 } from '../turn.ts';
 import { damaged, find } from './find.ts';
-import { networkView } from './view.ts';
+import { networkView, serverOf } from './view.ts';
 
 export { learn } from './learn.ts';
 export { release, reserve } from './allocate.ts';
@@ -74,6 +77,7 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   if ('refusal' in found) return found.refusal;
   const { network, record } = found;
   const { server } = ask;
+  if (record.host !== undefined && ask.settings.tenant_network === false) return aimless;
   const settings = ask.keepsTenants === true ? { ...ask.settings, tenants: record.settings.tenants } : ask.settings;
   const { ipv4_pool, ipv6_pool } = record.settings;
   if (!isSamePool(settings.ipv4_pool, ipv4_pool) || !isSamePool(settings.ipv6_pool, ipv6_pool)) {
@@ -96,8 +100,43 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
     server: server === null ? record.server : sameKey(record.server, server),
     updatedAtMs: context.nowMs,
   };
-  return answer(shown('ok', next, network), stored(next));
+  return answer(shown('ok', next, network), served(record, next));
 }
+
+/** What the other partitions must know of it goes with the change. */
+function served(before: NetworkRecord, after: NetworkRecord): Changes {
+  const [was, is] = [serverOf(before), serverOf(after)];
+  if (isDeepStrictEqual(was, is)) return stored(after);
+  return { ...stored(after), effects: [{ kind: 'server', network: after.name, server: is ?? null }] };
+}
+
+export function serve(state: PartitionView, ask: Of<'network.serve'>, { fleet, nowMs }: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { network, record } = found;
+  const { host: _before, ...rest } = record;
+  const next: NetworkRecord = { ...rest, ...(ask.by === null ? {} : { host: ask.by }), updatedAtMs: nowMs };
+  if (ask.by === (record.host ?? null)) return answer(shown('ok', record, network));
+  const standing = ask.by === null ? 'up' : fleet.standing(ask.by);
+  if (standing === 'removed' || standing === 'fenced')
+    return invalid({ 'host_keys.0': ['is no host of this cluster; enrol it first'] });
+  if (ask.by !== null && record.settings.tenant_network === false) return aimless;
+  const own = poolsOf(record.settings);
+  for (const other of fleet.servers()) {
+    if (other.host !== ask.by || other.network === record.name) continue;
+    if (poolsOf(other).some((taken) => own.some((pool) => overlap(pool, taken))))
+      return conflict('overlaps', `the host serves the network ${other.network}, whose pools overlap`);
+  }
+  return answer(shown('ok', next, network), served(record, next));
+}
+
+const aimless = conflict(
+  'unsupported',
+  'a host leads peers to the tenant network alone, so a network that it serves has `tenant_network` true',
+);
+
+const poolsOf = ({ ipv4_pool, ipv6_pool }: Pick<NetworkSettings, 'ipv4_pool' | 'ipv6_pool'>): Cidr[] =>
+  [ipv4_pool, ipv6_pool].flatMap((text) => (text === null ? [] : (parseCidr(text) ?? [])));
 
 /** Compare-and-set on the serial. */
 export function certify(state: PartitionView, ask: Of<'network.certify'>, context: TurnContext): Turn {
@@ -117,7 +156,9 @@ export function remove(state: PartitionView, ask: Of<'network.remove'>): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   if (found.network.allocated > 0) return conflict('in_use', 'the network has peers; remove them first');
-  return answer({ code: 'no_content', body: '' }, { ...noChanges, deletes: [keys.network(ask.network)] });
+  const { name, host } = found.record;
+  const effects: Effect[] = host === undefined ? [] : [{ kind: 'server', network: name, server: null }];
+  return answer({ code: 'no_content', body: '' }, { ...noChanges, deletes: [keys.network(ask.network)], effects });
 }
 
 export function get(state: PartitionView, ask: Of<'network.get'>): Turn {

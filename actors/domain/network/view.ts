@@ -2,6 +2,7 @@
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import { lastIndex, parseCidr, serverIndex } from '../../../schemas/cidr.ts';
 import type { KeptCertificate, NetworkRecord, NetworkView } from '../../../schemas/api/network.ts';
+import type { NetworkServer } from '../../../schemas/wire/network-server.ts';
 
 /** Highest allocated index. */
 export function lastOf({ name, settings }: NetworkRecord): number {
@@ -21,6 +22,8 @@ export const networkView = (record: NetworkRecord, allocated: number): NetworkVi
   ...record.settings,
   search_domains: record.settings.search_domains ?? [],
   wireguard_public_key: record.wireguard.publicKey,
+  tenant_network: record.settings.tenant_network !== false,
+  servers: record.host === undefined ? [] : [record.host],
   name_constraints: record.nameConstraints === true,
   ca_certificate: certificateView(record.ca),
   server_certificate: certificateView(record.server),
@@ -28,3 +31,11 @@ export const networkView = (record: NetworkRecord, allocated: number): NetworkVi
   inserted_at: timestamp(record.insertedAtMs),
   updated_at: timestamp(record.updatedAtMs),
 });
+
+/** What other partitions must know of it; undefined: no host serves it. */
+export function serverOf({ name, host, settings, wireguard }: NetworkRecord): NetworkServer | undefined {
+  if (host === undefined) return undefined;
+  const { wireguard_port: port, mtu, ipv4_pool, ipv6_pool, tenant_network = true, tenants } = settings;
+  const { publicKey: key } = wireguard;
+  return { network: name, host, key, port, mtu, ipv4_pool, ipv6_pool, tenant_network, tenants };
+}

@@ -83,6 +83,7 @@ export function resourceOf(state: PartitionView, ask: Ask): Resource | undefined
     case 'network.get':
     case 'network.create':
     case 'network.put':
+    case 'network.serve':
     case 'network.remove':
       return { key: keys.network(ask.network), record: state.vpn.network(ask.network).record };
     default:

@@ -1,6 +1,7 @@
 /**
  * Whether a host may have a value of a tenant: only its enrolled agent, and only what a container
- * needs that it runs, prepares or is about to stop (ADR 37, invariant A7). Pure.
+ * needs that it runs, prepares or is about to stop, and keys of the VPN networks that it serves
+ * (ADR 37, invariant A7). Pure.
  */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
@@ -25,6 +26,39 @@ export function unseal(state: PartitionView, ask: Unseal, context: TurnContext):
   if (record === undefined || !isOn(record, host)) return refuse('forbidden', 'this host has no such container');
   if (ask.secret !== undefined) return secretFor(tenant, record, ask.secret);
   return ask.registry === undefined ? refuse('forbidden') : loginFor(tenant, record, ask.registry);
+}
+
+/** The preshared key of a peer, for the host that serves its network. */
+export function unsealPeer(
+  state: PartitionView,
+  ask: Extract<Ask, { type: 'peer.unseal' }>,
+  context: TurnContext,
+): Turn {
+  const { host, user } = ask.by;
+  const refusal = refusalOfHost(host, user, context);
+  if (refusal !== undefined) return refusal;
+  const { records, damaged } = state.tenant(ask.tenant).peers;
+  if (damaged.has(ask.peer)) return refuse('internal', 'the record of this peer is damaged');
+  const record = records.get(ask.peer);
+  if (record === undefined || context.fleet.server(record.network)?.host !== host)
+    return refuse('forbidden', 'this host does not serve the network of such a peer');
+  return answer(data('ok', { sealed: record.wireguard.presharedKey }));
+}
+
+/** The private key of a network, for the host that serves it. */
+export function unsealNetwork(
+  state: PartitionView,
+  ask: Extract<Ask, { type: 'network.unseal' }>,
+  context: TurnContext,
+): Turn {
+  const { host, user } = ask.by;
+  const refusal = refusalOfHost(host, user, context);
+  if (refusal !== undefined) return refusal;
+  const { record, isDamaged } = state.vpn.network(ask.network);
+  if (isDamaged) return refuse('internal', 'the record of this network is damaged');
+  return record?.host === host
+    ? answer(data('ok', { sealed: record.wireguard.privateKey }))
+    : refuse('forbidden', 'this host does not serve such a network');
 }
 
 /** By the directory, as for a sync of a host that another owner has. */

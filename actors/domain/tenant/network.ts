@@ -3,7 +3,7 @@ import { keyOfName, type TenantName, type TenantNetwork } from '../../../schemas
 import { limits } from '../../../schemas/limits.ts';
 import { internalDomain, ipv6Of, ipv6RangeOf } from '../../../schemas/tenant-network.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { membersOf, namesOf } from '../members.ts';
+import { namesOf } from '../members.ts';
 import { pageByKey } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, type Turn, type TurnContext } from '../turn.ts';
@@ -23,9 +23,8 @@ export function network(state: PartitionView, ask: Of<'tenant.network'>, { clust
 
 export function names(state: PartitionView, ask: Of<'tenant.names'>, { cluster }: TurnContext): Turn {
   const { limit, after } = ask;
-  const members = membersOf(state.tenant(ask.tenant).containers.values());
   function* all(): Generator<Omit<TenantName, 'ipv6'>, void, void> {
-    for (const { name, kind, member } of namesOf(members)) {
+    for (const { name, kind, member } of namesOf(state.tenant(ask.tenant))) {
       const { id: container_id, project = null, ipv4 = null } = member;
       yield { name, container_id, kind, project, ipv4 };
     }

@@ -1,11 +1,19 @@
 /** Answers a sync: a host asks what it should run, and which of its strangers were given away. */
 import { inParts, partText } from '../../../lib/rpc/parts.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
-import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import {
+  isTenantId,
+  type ContainerId,
+  type HostKey,
+  type NetworkName,
+  type PeerId,
+  type TenantId,
+} from '../../../schemas/ids.ts';
 import { announcedEpoch, incarnationOf } from '../../../schemas/records/cluster.ts';
 import type { Stranger, SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
 import type { Member } from '../../../schemas/wire/members.ts';
 import { digestOfEnds, type EndSaid } from '../../../schemas/wire/mesh.ts';
+import type { ServerSaid } from '../../../schemas/wire/network-server.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
 import { protocolFields } from '../../../schemas/wire/version.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -13,9 +21,10 @@ import { desiredDigest, desiredOf, protocolOfContainer } from '../../domain/desi
 import { hostDirtyKey, tenantDirtyKey } from '../../domain/domain.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
 import type { Fleet } from '../fleet.ts';
-import { memberOf, membersOf, tenantsOf } from '../../domain/members.ts';
+import { hostsOf, memberOf, membersOf, peerMemberOf, tenantsOf } from '../../domain/members.ts';
 import { goneFrom, keysOf } from '../../domain/host/strangers.ts';
 import type { PartitionView } from '../../domain/state.ts';
+import type { TenantView } from '../../domain/tenant/state.ts';
 import type { Partition } from '../../partition.ts';
 import { countRefused, type HostServerOptions } from './server.ts';
 
@@ -45,7 +54,7 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
       ({ tenant }) => partitionOf(tenant, cluster.partitions) === partition.number,
     );
     partition.project(
-      [hostDirtyKey(host), ...keysOf(strangers), ...memberKeys(partition.view, host, ask)],
+      [hostDirtyKey(host), ...keysOf(strangers), ...memberKeys(partition.view, options.fleet, host, ask)],
       (state) => lookFor(options, partition, state, { sender, ask, strangers }),
       (synced) => {
         if (synced === undefined) {
@@ -86,6 +95,8 @@ interface MemberNews {
   readonly members: Member[];
   readonly members_gone: NonNullable<SyncAnswer['members_gone']>;
   readonly mesh: EndSaid[];
+  readonly servers: ServerSaid[];
+  readonly tenants_gone: TenantId[];
 }
 
 type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word' | 'signer'>;
@@ -150,12 +161,8 @@ function lookFor(
 type News = Pick<SyncAnswer, 'same' | 'since' | 'digest'> & { readonly lists: Lists };
 
 /** What the agent lacks: nothing, the changes since its version, or the whole set. */
-function newsFor(
-  state: PartitionView,
-  fleet: Fleet,
-  ask: SyncAsk,
-  { host, partition, epoch, revision, incarnation = 0 }: Common & { readonly host: HostKey },
-): News {
+function newsFor(state: PartitionView, fleet: Fleet, ask: SyncAsk, common: Common & { readonly host: HostKey }): News {
+  const { host, partition, epoch, revision, incarnation = 0 } = common;
   const { held: versions, digests = {}, protocol = 0 } = ask;
   const held = versions[String(partition)];
   const isOfOurs = held !== undefined && held[0] === epoch;
@@ -171,8 +178,8 @@ function newsFor(
   const theirs = digests[String(partition)];
   // The set that an earlier owner gave may still be the set.
   const isSame = theirs === undefined ? isCurrent : held !== undefined && theirs === digest;
-  const members = membersFor(state, fleet, ask, tenantsOf(wanted), epoch);
-  const hasMemberNews = members !== undefined && members.tenants.length > 0;
+  const members = membersFor(state, fleet, ask, new Set(tenantsOn(state, fleet, host)), common);
+  const hasMemberNews = members !== undefined && members.tenants.length + members.tenants_gone.length > 0;
   if (isSame && !hasMemberNews) return { same: true, lists: noLists };
   // Of an earlier owner, perhaps: then the set comes whole, and is the same.
   if (isSame && isOfOurs) return { same: false, since: held, digest, lists: { ...noLists, hold, members } };
@@ -188,9 +195,14 @@ function newsFor(
 }
 
 /** What has to be committed before members of the tenants on this host are shown. */
-function memberKeys(state: PartitionView, host: HostKey, { members }: SyncAsk): string[] {
-  if (members === undefined) return [];
-  return [...tenantsOf(state.wantedOn(host))].map(tenantDirtyKey);
+function memberKeys(state: PartitionView, fleet: Fleet, host: HostKey, { members }: SyncAsk): string[] {
+  return members === undefined ? [] : Array.from(tenantsOn(state, fleet, host), tenantDirtyKey);
+}
+
+/** Those that have containers on the host, or peers in a VPN network that it serves. */
+function* tenantsOn(state: PartitionView, fleet: Fleet, host: HostKey): Generator<TenantId, void, void> {
+  yield* tenantsOf(state.wantedOn(host));
+  for (const server of fleet.servers()) if (server.host === host) yield* state.vpn.tenantsIn(server.network);
 }
 
 /** Members of these tenants, as far as the agent has others. */
@@ -199,36 +211,61 @@ function membersFor(
   fleet: Fleet,
   { members: held }: SyncAsk,
   tenants: ReadonlySet<TenantId>,
-  epoch: number,
+  { partition, partitions, epoch }: Pick<Common, 'partition' | 'partitions' | 'epoch'>,
 ): MemberNews | undefined {
   if (held === undefined) return undefined;
-  const news: MemberNews = { tenants: [], members: [], members_gone: [], mesh: [] };
+  const isLeft = (tenant: TenantId): boolean => !tenants.has(tenant) && partitionOf(tenant, partitions) === partition;
+  // A process that has just started does not know yet what the host serves.
+  const left = fleet.hasHeardAll ? Object.keys(held).filter(isTenantId).filter(isLeft) : [];
+  const news: MemberNews = { tenants: [], members: [], members_gone: [], mesh: [], servers: [], tenants_gone: left };
   const ends = new Map<HostKey, EndSaid>();
+  const servers = new Map<NetworkName, ServerSaid>();
   for (const tenant of tenants) {
-    const { revision, digest, hosts } = state.memberSummaryOf(tenant);
-    const theirEnds = endsOf(fleet, hosts);
-    const mesh = digestOfEnds(theirEnds);
+    const summary = state.memberSummaryOf(tenant);
+    const { revision, digest, networks } = summary;
+    const theirEnds = endsOf(fleet, hostsOf(summary, fleet));
+    const theirServers = serversOf(fleet, networks);
+    const mesh = digestOfEnds(theirEnds, theirServers);
     const [theirEpoch, theirRevision = 0, theirDigest, theirMesh] = held[tenant] ?? [];
     if (theirDigest === digest && theirMesh === mesh) continue;
-    if (theirMesh !== mesh) for (const end of theirEnds) ends.set(end.host, end);
-    const { containers } = state.tenant(tenant);
+    if (theirMesh !== mesh) {
+      for (const end of theirEnds) ends.set(end.host, end);
+      for (const said of theirServers) servers.set(said.network, said);
+    }
+    const own = state.tenant(tenant);
     const changed = theirEpoch === epoch ? state.membersSince(tenant, theirRevision) : undefined;
     if (changed === undefined) {
       news.tenants.push({ tenant, revision, digest, mesh });
-      news.members.push(...membersOf(containers.values()));
+      news.members.push(...membersOf(own));
       continue;
     }
     news.tenants.push({ tenant, revision, since: theirRevision, digest, mesh });
     for (const id of changed) {
-      const record = containers.get(id);
-      const member = record === undefined ? undefined : memberOf(record);
+      const member = memberIn(own, id);
       if (member === undefined) news.members_gone.push({ tenant, id });
       else news.members.push(member);
     }
   }
   news.mesh.push(...ends.values());
+  news.servers.push(...servers.values());
   return news;
 }
+
+function memberIn({ containers, peers }: TenantView, id: Member['id']): Member | undefined {
+  const container = containers.get(id as ContainerId);
+  if (container !== undefined) return memberOf(container);
+  const peer = peers.records.get(id as PeerId);
+  return peer && peerMemberOf(peer);
+}
+
+/** As far as this process has heard: the host keeps what it knows of the others. */
+const serversOf = (fleet: Fleet, networks: Iterable<NetworkName>): ServerSaid[] =>
+  Array.from(networks)
+    .filter((name) => fleet.hasHeardOf(name))
+    .map((name) => {
+      const { network = name, ...server } = fleet.server(name) ?? {};
+      return { network, server: 'host' in server ? server : null };
+    });
 
 function endsOf(fleet: Fleet, hosts: Iterable<HostKey>): EndSaid[] {
   return Array.from(hosts).flatMap((host) => {

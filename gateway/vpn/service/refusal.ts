@@ -21,7 +21,8 @@ export class Refusal extends Error {
 /** The answer to send for an error that a handler threw; undefined for a bug. */
 function resultOf(error: unknown, call: Call, log: Log): Result | undefined {
   if (error instanceof Refusal) return error.result;
-  if (error instanceof PoolBusy) return failure('unavailable', 'too many keys and bundles wait to be made; try again');
+  if (error instanceof PoolBusy)
+    return failure('unavailable', 'the gateway is busy making keys and bundles; try again');
   if (error instanceof SealError) {
     log.error('secret_open_failed', { requestId: call.requestId, route: call.route, why: error.why });
     // Another gateway may have the key.

@@ -1,14 +1,14 @@
 /**
- * Which names each container knows: those of its tenant's containers, and aliases of its own
- * project. Who asks is known by the source address, which nobody can forge in the router namespace.
- * Pure.
+ * Which names each container and VPN peer knows: those of its tenant's containers, and aliases of
+ * its own project. Who asks is known by the source address, which nobody can forge in the router
+ * namespace. Pure.
  */
 import { contains, hostCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
 import { byTenant } from '../../../schemas/wire/members.ts';
 import type { DesiredNetwork, NamedMember } from '../../../schemas/wire/net.ts';
 import { hasLabelBefore, internalDomain, labelOf } from '../../../schemas/tenant-network.ts';
 
-/** What a container sees. */
+/** What a container or a VPN peer sees. */
 export interface Zone {
   /** Members with this label, which is in lower case; empty: there is none. */
   find(label: string): readonly NamedMember[];
@@ -30,7 +30,12 @@ interface TenantNames {
   readonly byAddress: ReadonlyMap<string, NamedMember>;
 }
 
-export function zonesOf({ ranges, attached, members }: Pick<DesiredNetwork, 'ranges' | 'attached' | 'members'>): Zones {
+export function zonesOf({
+  ranges,
+  attached,
+  members,
+  vpn,
+}: Pick<DesiredNetwork, 'ranges' | 'attached' | 'members' | 'vpn'>): Zones {
   const cidrs = [ranges.ipv4, ranges.ipv6].flatMap((text) => (text === null ? [] : (parseCidr(text) ?? [])));
   const tenants = new Map<string, TenantNames>();
   for (const [tenant, own] of byTenant(members)) tenants.set(tenant, namesOf(own));
@@ -39,6 +44,14 @@ export function zonesOf({ ranges, attached, members }: Pick<DesiredNetwork, 'ran
   for (const { id, tenant, ipv4, ipv6 } of attached) {
     const zone = zoneFrom(tenants.get(tenant) ?? namesOf([]), projects.get(id));
     for (const address of [ipv4, ipv6]) if (address !== null) zones.set(keyOf(address), zone);
+  }
+  // A peer asks where its network is served.
+  for (const { server, tenant_network: joins, peers } of vpn) {
+    if (server === null || !joins) continue;
+    for (const { tenant, ipv4, ipv6 } of peers) {
+      const zone = zoneFrom(tenants.get(tenant) ?? namesOf([]), undefined);
+      for (const address of [ipv4, ipv6]) if (address !== null) zones.set(keyOf(address), zone);
+    }
   }
   return {
     zoneOf: (source) => zones.get(keyOf(source)),

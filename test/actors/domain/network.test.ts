@@ -7,9 +7,10 @@ import { lapse } from '../../../actors/domain/network/learn.ts';
 import { peerNoticeOf } from '../../../actors/domain/peer/view.ts';
 import type { PartitionState } from '../../../actors/domain/state.ts';
 import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
-import { isEmpty } from '../../../actors/domain/turn.ts';
+import { serverOf } from '../../../actors/domain/network/view.ts';
+import { isEmpty, type FleetView } from '../../../actors/domain/turn.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
-import type { NetworkName, TenantId } from '../../../schemas/ids.ts';
+import type { HostKey, NetworkName, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type {
   KeptCertificate,
@@ -23,7 +24,8 @@ import type {
 } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import type { StaleSecret } from '../../../schemas/records/sealed.ts';
-import { acme, apply, stateOf } from '../support/records.ts';
+import type { NetworkServer } from '../../../schemas/wire/network-server.ts';
+import { acme, agentKeyOf, apply, fleetHost, fleetOf, h1, h2, stateOf } from '../support/records.ts';
 import {
   bolt,
   certificate,
@@ -562,4 +564,70 @@ t.test('a page of secrets is as much as one journal entry holds', (t) => {
   const turn = write(state, { type: 'secret.replace', partition: 0, items: all });
   t.ok(JSON.stringify(turn.changes.records).length <= limits.recordBytes + 10_000, 'however many are asked for');
   t.end();
+});
+
+const fleetWith = (...servers: readonly NetworkServer[]): FleetView => ({
+  ...fleetOf(fleetHost(h1), fleetHost(h2)),
+  server: (network) => servers.find((server) => server.network === network),
+  servers: () => servers,
+});
+/** The network as others know it. */
+const servedBy = (state: PartitionState): NetworkServer => {
+  const { record } = state.vpn.network(home);
+  const server = record && serverOf(record);
+  if (server === undefined) throw new Error('no host serves it');
+  return server;
+};
+
+t.test('a host serves a network, and then none', async (t) => {
+  const near = 'near' as NetworkName;
+  const state = stateOf(networkRecord(), networkRecord({ ipv4_pool: '10.86.0.0/25', ipv6_pool: null }, near));
+  const serve = (network: NetworkName, by: HostKey | null, ...servers: readonly NetworkServer[]) =>
+    write(state, { type: 'network.serve', network, by }, nowMs, fleetWith(...servers));
+  t.match(serve(home, 'h9' as HostKey), { code: 'invalid', body: { details: { 'host_keys.0': [/no host/] } } });
+  const first = serve(home, h1);
+  t.match(first.body, { data: { servers: [h1] } });
+  const server = servedBy(state);
+  t.match(server, { network: home, host: h1, port: 51820, ipv4_pool: '10.86.0.0/24', tenant_network: true });
+  const { network: _network, ...told } = server;
+  t.match(first.changes.effects, [{ kind: 'server', network: home, server: told }], 'all processes hear of it');
+  t.ok(isEmpty(serve(home, h1).changes), 'asked again');
+
+  t.match(serve(near, h1, server), { code: 'conflict', body: { reason: 'overlaps' } });
+  t.equal(serve(near, h2, server).code, 'ok', 'on another host it does not');
+
+  const put = (settings: NetworkSettings) =>
+    write(state, { type: 'network.put', network: home, settings, server: null });
+  t.match(put(settingsOf({ wireguard_port: 7 })).changes.effects, [{ kind: 'server', server: { port: 7, host: h1 } }]);
+  t.same(put(settingsOf({ wireguard_port: 7, dns: ['10.0.0.1'] })).changes.effects, [], 'no host needs to know');
+  t.match(put(settingsOf({ tenant_network: false })), { code: 'conflict', body: { reason: 'unsupported' } });
+
+  const none = [{ kind: 'server', network: home, server: null }];
+  t.match(serve(home, null).changes.effects, none);
+  t.equal(put(settingsOf({ tenant_network: false })).code, 'ok');
+  t.match(serve(home, h1), { code: 'conflict', body: { reason: 'unsupported' } }, 'peers would reach nothing');
+  t.equal(serve(near, null).code, 'ok');
+});
+
+t.test('keys for the host that serves the network, and for no other', async (t) => {
+  const phone = peerRecord();
+  const state = stateOf({ ...networkRecord(), host: h1 }, phone);
+  const fleet = fleetWith(servedBy(state));
+  const { tenant, id: peer } = phone;
+  for (const [host, user, code] of [
+    [h1, agentKeyOf(h1), 'ok'],
+    [h2, agentKeyOf(h2), 'forbidden'],
+    [h1, agentKeyOf(h2), 'forbidden'],
+    ['h9' as HostKey, 'U9', 'forbidden'],
+  ] as const) {
+    const by = { host, user };
+    const network = read(state, { type: 'network.unseal', network: home, by }, nowMs, fleet);
+    const preshared = read(state, { type: 'peer.unseal', tenant, peer, by }, nowMs, fleet);
+    t.same([network.code, preshared.code], [code, code], `${host} ${user}`);
+    if (code !== 'ok') continue;
+    t.same(network.body, { data: { sealed: state.vpn.network(home).record?.wireguard.privateKey } });
+    t.same(preshared.body, { data: { sealed: phone.wireguard.presharedKey } });
+  }
+  const other = { type: 'peer.unseal', tenant: bolt, peer, by: { host: h1, user: agentKeyOf(h1) } } as const;
+  t.equal(read(state, other, nowMs, fleet).code, 'forbidden', 'of another tenant');
 });

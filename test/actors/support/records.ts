@@ -45,6 +45,8 @@ export function fleetOf(...hosts: readonly FleetHost[]): FleetView {
     ceiling: defaultHostCeiling,
     mayLeave: () => true,
     hostsIn: (wanted) => hosts.filter((host) => host.region === wanted).map(({ key }) => key),
+    server: () => undefined,
+    servers: () => [],
   };
 }
 

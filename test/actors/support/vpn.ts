@@ -137,9 +137,14 @@ const said = (turn: Turn): Said => ({
 });
 
 /** Asks a state as its partition would, and applies what changes. */
-export function write(state: PartitionState, ask: LooseWrite | Omit<LooseWrite, 'op'>, nowMs = 1_000_000): Said {
+export function write(
+  state: PartitionState,
+  ask: LooseWrite | Omit<LooseWrite, 'op'>,
+  nowMs = 1_000_000,
+  fleet = fleetOf(),
+): Said {
   const whole = { rid: 'r', budgetMs: 1, op: operation(), ...ask } as WriteAsk;
-  const turn = decideWrite(state, whole, contextOf(fleetOf(), nowMs), undefined);
+  const turn = decideWrite(state, whole, contextOf(fleet, nowMs), undefined);
   apply(state, turn.changes);
   return said(turn);
 }
@@ -148,7 +153,8 @@ export const read = (
   state: PartitionState,
   ask: Exclude<LooseRead, { type: 'event.recent' | 'audit.recent' }>,
   nowMs = 1_000_000,
-): Said => said(decideRead(state, { rid: 'r', budgetMs: 1, ...ask }, contextOf(fleetOf(), nowMs)));
+  fleet = fleetOf(),
+): Said => said(decideRead(state, { rid: 'r', budgetMs: 1, ...ask }, contextOf(fleet, nowMs)));
 
 export const dataOf = <T>({ body }: { readonly body: unknown }): T => (body as { data: T }).data;
 

@@ -51,6 +51,7 @@ const bodies: Readonly<Record<string, object>> = {
   'host.create': { key: 'h1', region: 'r' },
   'network.create': { name: 'office', ...network },
   'network.put': network,
+  'network.servers.put': { host_keys: ['h1'] },
   'peer.create': { name: 'phone' },
   'key.create': { name: 'ci', scopes: ['admin'] },
   'peer.token.create': { scope: 'pac' },

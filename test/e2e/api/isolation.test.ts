@@ -97,6 +97,7 @@ t.test('one tenant cannot reach another', async (t) => {
       'host.create': { key: 'h2', region: 'default' },
       'network.create': { name: 'office', ...network },
       'network.put': network,
+      'network.servers.put': { host_keys: ['h1'] },
     };
     for (const { name, method, path } of routes.filter(({ access }) => access === 'operator')) {
       const filled = path

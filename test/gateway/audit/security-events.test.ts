@@ -111,6 +111,12 @@ t.test('what operators and tenants take away is in the list, without values', (t
       { network, tenants: ['other'] },
     ],
     [
+      callOf('network.servers.put', { params: { network }, body: { host_keys: ['h1' as HostKey] } }),
+      'network_served',
+      { network, host_keys: ['h1'] },
+    ],
+    [callOf('network.servers.remove', { params: { network } }), 'network_unserved', { network }],
+    [
       callOf('host.update', { params: { key: 'h1' as HostKey }, body: { cordoned: true, remove_orphans: true } }),
       'host_changed',
       { host: 'h1', change: { cordoned: true } },

@@ -99,6 +99,7 @@ export function forageWith(answers: Answers, made: Partial<typeof products> = {}
       ...services,
       vault: undefined,
       publicUrl: () => baseUrl,
+      tenantRanges: () => ({ ipv4: '10.200.0.0/16', ipv6: 'fd5e:1:2::/48' }),
       defaultNetwork: 'default' as NetworkName,
       metricsToken: undefined,
       version: '1',

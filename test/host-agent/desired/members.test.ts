@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { TenantMembers } from '../../../host-agent/desired/members.ts';
 import type { MembersAnswer } from '../../../host-agent/desired/desired-set.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
-import { digestOfMembers, type Member } from '../../../schemas/wire/members.ts';
+import { type ContainerMember, digestOfMembers, isPeer, type Member } from '../../../schemas/wire/members.ts';
 import { digestOfEnds, type EndSaid, type MeshEnd } from '../../../schemas/wire/mesh.ts';
 import { basisOf } from '../../../schemas/wire/set-digest.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
@@ -14,7 +14,7 @@ import { createFaults } from '../../../host-agent/faults.ts';
 
 const acme = 'acme' as TenantId;
 const globex = 'globex' as TenantId;
-const member = (at: number, name: string, tenant = acme): Member => ({
+const member = (at: number, name: string, tenant = acme): ContainerMember => ({
   tenant,
   id: `00000000-0000-7000-8000-${String(at).padStart(12, '0')}` as ContainerId,
   name,
@@ -42,9 +42,9 @@ async function start(t: Test) {
     const { since, digest: given, epoch = 1, ...lists } = more;
     const mesh = digestOfEnds(lists.mesh ?? []);
     const tenants = [{ tenant: acme, revision, digest: given, mesh, ...(since === undefined ? {} : { since }) }];
-    members.hear({ epoch, tenants, members: [], gone: [], mesh: [], ...lists });
+    members.hear({ epoch, tenants, members: [], gone: [], mesh: [], servers: [], tenantsGone: [], ...lists });
   };
-  const names = (): string[] => Array.from(members.all(), ({ name }) => name).sort();
+  const names = (): string[] => Array.from(members.all(), (each) => (isPeer(each) ? each.id : each.name)).sort();
   return { folder, members, hear, names, changes: () => changes };
 }
 
@@ -136,7 +136,11 @@ t.test('tenants that have left the host are forgotten', async (t) => {
     members: [foreign],
     gone: [],
     mesh: [],
+    servers: [],
+    tenantsGone: [],
   });
-  members.keep(new Set([globex]));
+  hear(6, { digest: digest(), tenants: [], tenantsGone: [acme], epoch: 0 });
+  t.same(names(), ['theirs', 'web'], 'an earlier owner does not know');
+  hear(6, { digest: digest(), tenants: [], tenantsGone: [acme] });
   t.same(names(), ['theirs']);
 });

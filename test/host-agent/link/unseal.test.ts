@@ -19,7 +19,7 @@ function asking(answer: () => UnsealAnswer | Error | object, parts: Partial<Unse
   const unseal = createUnseal({
     key,
     sender: { host: 'h1' as HostKey, user: 'U1' },
-    prove: ({ id }) => ({ atMs: 1, jwt: 'a.b.c', signature: `of ${id}` }),
+    prove: ({ id: of }) => ({ atMs: 1, jwt: 'a.b.c', signature: `of ${of}` }),
     request: (subject, payload, ms) => {
       asked.push({ subject, ask: JSON.parse(payload), ms });
       const said = answer();
@@ -38,11 +38,11 @@ function asking(answer: () => UnsealAnswer | Error | object, parts: Partial<Unse
 
 t.test('an ask names the container, what it needs and the key, has a proof and a deadline', async (t) => {
   const { unseal, asked, results } = asking(() => ({ ok: true, box: 'Ym94' }));
-  t.same(await unseal(who, what), { kind: 'box', box: 'Ym94' });
+  t.same(await unseal({ ...who, ...what }), { kind: 'box', box: 'Ym94' });
   const proof = { atMs: 1, jwt: 'a.b.c', signature: `of ${id}` };
   const ask = { v: 1, ...who, ...what, key, proof };
   t.match(asked, [{ subject: 'agent.h1.U1.unseal', ask, ms: limits.unsealTimeoutMs }]);
-  await unseal(who, { registry: 'r.example' });
+  await unseal({ ...who, registry: 'r.example' });
   t.match(asked[1]?.ask, { registry: 'r.example' });
   t.same(results, ['answered', 'answered']);
 });
@@ -69,14 +69,14 @@ t.test('answers', async (t) => {
     [{ ok: 'yes' }, { kind: 'unavailable' }],
     [new Error('no responders'), { kind: 'unavailable', message: /does not answer/ }],
   ] as const) {
-    t.match(await asking(() => answer).unseal(who, what), expected, JSON.stringify(answer));
+    t.match(await asking(() => answer).unseal({ ...who, ...what }), expected, JSON.stringify(answer));
   }
 });
 
 t.test('after an ask without an answer all rest, longer each time, until one is answered', async (t) => {
   let isAway = true;
   const { unseal, asked, pass } = asking(() => (isAway ? new Error('timeout') : { ok: true, box: null }));
-  const ask = () => unseal(who, what);
+  const ask = () => unseal({ ...who, ...what });
   await ask();
   t.match(await ask(), { kind: 'unavailable' });
   t.equal(asked.length, 1, 'it rests');
@@ -105,7 +105,7 @@ t.test('so many are under way at a time', async (t) => {
         most = Math.max(most, waiting.length);
       }),
   });
-  const all = Promise.all(Array.from({ length: 3 * limits.concurrentUnseals }, () => unseal(who, what)));
+  const all = Promise.all(Array.from({ length: 3 * limits.concurrentUnseals }, () => unseal({ ...who, ...what })));
   let isOver = false;
   void all.then(() => (isOver = true));
   while (!isOver) {

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { VpnKeys } from '../../../host-agent/secrets/vpn-keys.ts';
 import { TenantNetwork } from '../../../host-agent/network/tenant-network.ts';
 import type { Inspection } from '../../../host-agent/docker/answers.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
@@ -28,7 +29,7 @@ async function start(t: Test) {
       const desired = JSON.parse(Buffer.concat(chunks).toString()) as DesiredNetwork;
       heard.push(desired);
       const attached = Object.fromEntries(desired.attached.map(({ id }) => [id, null]));
-      response.end(JSON.stringify({ attached, mesh: null }));
+      response.end(JSON.stringify({ attached, mesh: null, vpn: {} }));
     });
   });
   await new Promise<void>((resolve) => server.listen(socket, resolve));
@@ -50,6 +51,11 @@ async function start(t: Test) {
     meshAt: undefined,
     resolvConf: join(folder, 'resolv.conf'),
     engine: { inspect },
+    vpnKeys: new VpnKeys({
+      values: { vpnKey: () => Promise.resolve({ kind: 'missing', why: 'none' }) },
+      log: quietLog,
+    }),
+    nowMs: () => Date.now(),
     networks: () => ({ interfaces: {}, routes: [], nameservers: [] }),
     faults: { restate: () => {}, clear: () => {} },
     onChange: () => {},
@@ -99,7 +105,7 @@ t.test('an update to no network takes it away, and a roll back brings it back', 
 t.test('what is to be in no network has no name, also where the owner names nobody', async (t) => {
   const { network, heard, look } = await start(t);
   await look([]);
-  const known = { all: () => [], ends: () => [], range: () => undefined };
+  const known = { all: () => [], ends: () => [], range: () => undefined, servers: () => [] };
   const own = { tenant, desired: 'running' as const };
   network.name(known, [
     { id: web, name: 'web', ...own },

@@ -1,6 +1,7 @@
 import { createCurve } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import type { Needed, Unsealed } from '../../../host-agent/link/unseal.ts';
+import type { VpnKeyOf } from '../../../host-agent/network/vpn.ts';
 import { openSealedCache, type SealedKey } from '../../../host-agent/secrets/sealed-cache.ts';
 import { sealKeyOf } from '../../../host-agent/secrets/seal-key.ts';
 import { createValues } from '../../../host-agent/secrets/values.ts';
@@ -19,13 +20,13 @@ const away: Unsealed = { kind: 'unavailable', message: 'away' };
 async function valuesOf(t: Test, first: Unsealed | ((key: string) => Unsealed) = away) {
   const key = sealKeyOf(createCurve());
   const sealedCache = await openSealedCache(temporaryFolder(t), quietLog);
-  const asked: Needed[] = [];
+  const asked: (Needed | VpnKeyOf)[] = [];
   const results: string[] = [];
   let answer = typeof first === 'function' ? first(key.publicKey) : first;
   const values = createValues({
     key,
     sealedCache,
-    unseal: (_who, what) => {
+    unseal: (what) => {
       asked.push(what);
       return Promise.resolve(answer);
     },

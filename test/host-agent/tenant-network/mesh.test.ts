@@ -25,6 +25,7 @@ const desired = (more: Partial<DesiredNetwork>): DesiredNetwork => ({
   mtu: 1420,
   attached: [],
   members: [],
+  vpn: [],
   mesh: null,
   ...more,
 });

@@ -9,6 +9,7 @@ const container = (at: number, tenant: string, ipv4: string | null = `10.200.0.$
   link: `lsc${at}`,
   ipv4,
   ipv6: `fd00::${at}`,
+  isPeer: false,
 });
 
 t.test('names of links fit the kernel, and another run has another one', async (t) => {

@@ -213,7 +213,6 @@ const cases: readonly Case[] = [
     target: () => ({ key: 'h1' }),
   },
   { ...asOperator, route: 'host.update', path: `${operatorApi}/hosts/h1`, body: { draining: true } },
-  { ...asOperator, route: 'host.remove', path: `${operatorApi}/hosts/h1?force=true&dead=true`, status: 202 },
   {
     ...asOperator,
     route: 'network.create',
@@ -222,6 +221,19 @@ const cases: readonly Case[] = [
     status: 201,
   },
   { ...asOperator, route: 'network.put', path: `${operatorApi}/networks/office`, body: settings },
+  {
+    ...asOperator,
+    route: 'network.servers.put',
+    path: `${operatorApi}/networks/office/servers`,
+    body: { host_keys: ['h1'] },
+  },
+  {
+    ...asOperator,
+    route: 'network.servers.remove',
+    path: `${operatorApi}/networks/office/servers`,
+    status: 204,
+  },
+  { ...asOperator, route: 'host.remove', path: `${operatorApi}/hosts/h1?force=true&dead=true`, status: 202 },
   {
     route: 'peer.create',
     path: `${peersApi}/peers`,

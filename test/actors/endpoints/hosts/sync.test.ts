@@ -1,6 +1,8 @@
 /** What owners answer to a sync: for which partitions, and in how many messages. */
 import t, { type Test } from 'tap';
+import { isPeer } from '../../../../schemas/wire/members.ts';
 import { directoryEntry } from '../../../../actors/domain/host/decide.ts';
+import type { StateRecord } from '../../../../actors/domain/records.ts';
 import { noChanges } from '../../../../actors/domain/turn.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
 import { answerSync } from '../../../../actors/endpoints/hosts/sync.ts';
@@ -10,6 +12,7 @@ import { messageDecoder } from '../../../../lib/decode.ts';
 import { createSlices } from '../../../../lib/time/slices.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import type { ContainerRecord } from '../../../../schemas/api/container.ts';
+import type { HostKey } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import { SyncAnswer, type SyncAsk } from '../../../../schemas/wire/host.ts';
@@ -21,6 +24,7 @@ import { agentKey, agentOf, quietLog, tenantId } from '../../support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../../support/memory-store.ts';
 import { createPartition } from '../../support/partition.ts';
 import { container, h1, h2, hostRecord, placedOn } from '../../support/records.ts';
+import { home, peerRecord } from '../../support/vpn.ts';
 
 const decodeAnswer = messageDecoder(SyncAnswer);
 const host = hostRecord(h1, { publicKey: agentKey });
@@ -93,7 +97,7 @@ async function cluster(t: Test, partitions: number, processes = 1) {
     return said.map((text) => decodeAnswer(Buffer.from(text)));
   };
   /** Puts these records, as a turn does. */
-  const put = async (number: number, ...records: ContainerRecord[]): Promise<void> =>
+  const put = async (number: number, ...records: StateRecord[]): Promise<void> =>
     new Promise((resolve, reject) => {
       const { partition } = of(number);
       const changes = records.map((record) => ({ ...noChanges, records: [record] }));
@@ -108,7 +112,7 @@ async function cluster(t: Test, partitions: number, processes = 1) {
   const fence = (): void => {
     fleet.learn({ ...directory, revision: 2, entries: [{ ...directoryEntry(host), fenced: true }] });
   };
-  return { home, of, ask, put, takeOver, fleet, fence, held: heldOf(ask()), said };
+  return { home, of, ask, put, takeOver, fleet, fence, held: heldOf(ask()), said, directory };
 }
 
 const heldOf = (answers: readonly SyncAnswer[]): SyncAsk['held'] =>
@@ -270,7 +274,7 @@ t.test('members of the tenants that a host has containers of', async (t) => {
   const [first] = whole;
   t.match(first, { tenants: [{ tenant, since: undefined }] });
   const namesOf = (answer: SyncAnswer | undefined): string[] =>
-    (answer?.members ?? []).map(({ name, host }) => `${name} ${host ?? ''}`).sort();
+    (answer?.members ?? []).map((each) => (isPeer(each) ? each.id : `${each.name} ${each.host ?? ''}`)).sort();
   t.same(namesOf(first), [`moved ${h2}`, `web ${h1}`], 'those on other hosts too');
   const namedIn = (answer: SyncAnswer | undefined): NonNullable<SyncAsk['members']> =>
     Object.fromEntries(
@@ -324,4 +328,60 @@ t.test('members of the tenants that a host has containers of', async (t) => {
   );
   t.match(moved?.tenants, [{ tenant, since: ends?.tenants?.[0]?.revision }]);
   t.ok(away);
+});
+
+t.test('peers of tenants in a VPN network that the host serves', async (t) => {
+  const { ask, put, fleet, directory } = await cluster(t, 1);
+  const key = `${'A'.repeat(43)}=`;
+  const wireguard = { ...peerRecord().wireguard, publicKey: key };
+  // Of a tenant that has no container here.
+  const phone = peerRecord({ tenant: tenantId('mobile'), wireguard, expiresAtMs: 5000 });
+  await put(0, phone);
+  const whole = ask({ digests: {}, members: {} });
+  const held = namedOf(whole);
+  const named = (answers: readonly SyncAnswer[]): NonNullable<SyncAsk['members']> =>
+    Object.fromEntries(
+      answers.flatMap(({ epoch, tenants = [] }) =>
+        tenants.map(({ tenant, revision, digest, mesh }) => [tenant, [epoch, revision, digest, mesh]]),
+      ),
+    );
+  t.notOk(
+    whole.some(({ tenants = [] }) => tenants.some(({ tenant }) => tenant === phone.tenant)),
+    'no business of it',
+  );
+
+  const served = { key, port: 7, mtu: null, ipv4_pool: '10.86.0.0/24', ipv6_pool: null, tenant_network: true };
+  const server = { ...served, tenants: null };
+  const serve = (changes: number, ...hosts: readonly HostKey[]): boolean =>
+    fleet.learn({ ...directory, changes, servers: hosts.map((host) => ({ network: home, host, ...server })) });
+  t.ok(serve(2, h1));
+  const known = named(whole);
+  const [given] = ask({ ...held, members: known });
+  t.match(given, {
+    tenants: [{ tenant: phone.tenant }],
+    members: [{ id: phone.id, network: home, ipv4: phone.ipv4, ipv6: null, key, expires_at_ms: 5000 }],
+    servers: [{ network: home, server: { host: h1, ...server } }],
+    tenants_gone: [],
+  });
+  const all = { ...known, ...named([given as SyncAnswer]) };
+  t.match(ask({ ...held, members: all }), [{ same: true }], 'an agent that has it');
+
+  await put(0, { ...phone, enabled: false, generation: 2 });
+  const [disabled] = ask({ ...held, members: all });
+  t.match(disabled, { members: [], members_gone: [{ tenant: phone.tenant, id: phone.id }] });
+  await put(0, { ...phone, generation: 3 });
+
+  t.ok(serve(3, h2));
+  const [moved] = ask({ ...held, members: all });
+  t.match(moved, { tenants: [], members: [], tenants_gone: [phone.tenant] }, 'another host serves it');
+});
+
+t.test('an owner that has not heard of all networks takes no tenant from a host', async (t) => {
+  const { ask, fleet, directory } = await cluster(t, 2);
+  const stranger = tenantId('stranger');
+  const gone = (): string[] =>
+    ask({ digests: {}, members: { [stranger]: [1, 1, '1.0.0.0', ''] } }).flatMap(({ tenants_gone: left = [] }) => left);
+  t.same(gone(), []);
+  t.ok(fleet.learn({ ...directory, partition: 1 - directory.partition, entries: [], servers: [] }));
+  t.same(gone(), [stranger]);
 });

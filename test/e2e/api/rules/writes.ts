@@ -170,6 +170,18 @@ export async function worldOf(rig: Stack): Promise<World> {
       const body = { ...network, ipv4_pool: shared.ipv4_pool, mtu: 1300 + ++count };
       return { path, body, ...(etag === null ? {} : { etag }) };
     },
+    'network.servers.put': async () => {
+      const made = await networkOf();
+      return {
+        path: `${operatorArea}/networks/${made.data.name}/servers`,
+        body: { host_keys: [await hostKey()] },
+        ...etagIn(made),
+      };
+    },
+    'network.servers.remove': async () => {
+      const made = await networkOf();
+      return { path: `${operatorArea}/networks/${made.data.name}/servers`, ...etagIn(made) };
+    },
     'network.remove': async () => {
       const made = await networkOf();
       return { path: `${operatorArea}/networks/${made.data.name}`, ...etagIn(made) };
@@ -178,10 +190,13 @@ export async function worldOf(rig: Stack): Promise<World> {
     'signing_key.rotate': async () => ({ path: `${operatorArea}/signing-keys/rotate` }),
   };
 
+  const hostKey = async (): Promise<string> => {
+    const made = await make<{ host: { key: string } }>(operator, 'POST', `${operatorArea}/hosts`, newHost());
+    return made.data.host.key;
+  };
   const inPath = async (): Promise<Readonly<Record<string, string>>> => {
     const { path } = await container('');
-    const { key } = (await make<{ host: { key: string } }>(operator, 'POST', `${operatorArea}/hosts`, newHost())).data
-      .host;
+    const key = await hostKey();
     const { id } = (await make<PeerView>(acme, 'POST', `${forage}/peers`, newPeer())).data;
     return { id: path.split('/').at(-1) ?? '', peer: id, network: shared.name, tenant, key };
   };

@@ -40,6 +40,7 @@ const zones = zonesOf({
   ranges,
   attached: [attached(1, 'acme'), attached(3, 'acme'), attached(4, 'acme'), attached(8, 'globex')],
   members,
+  vpn: [],
 });
 const web = addressesOf(1).ipv6;
 const blog = addressesOf(3).ipv6;
@@ -165,6 +166,7 @@ t.test('an answer that is too long for its transport says so', (t) => {
     ranges,
     attached: [attached(1, 'acme')],
     members: [...members, ...aliased],
+    vpn: [],
   });
   const bytes = (transport: 'udp' | 'tcp', more: Partial<dns.Packet> = {}) => {
     const reaction = reactTo(query('many', 'AAAA', more), web, transport, wide);

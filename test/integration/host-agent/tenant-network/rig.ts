@@ -6,6 +6,7 @@
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { toolHere } from '../../../../dev/fetch/tools.ts';
@@ -34,6 +35,8 @@ export interface Sandbox {
   send(address: string, port: number, text: string, from?: string): Promise<string>;
   /** Whether an echo comes back. */
   ping(address: string): Promise<boolean>;
+  /** How many of so many echoes come back, twenty a second. */
+  pings(address: string, count: number): Promise<number>;
 }
 
 export interface Rig {
@@ -45,6 +48,8 @@ export interface Rig {
   want(desired: Partial<DesiredNetwork>): Promise<NetworkState>;
   put(body: string): Promise<{ readonly status: number; readonly body: string }>;
   inRouter(...command: readonly string[]): Promise<string>;
+  /** A device outside, with a WireGuard configuration as `wg setconf` reads it. */
+  device(configuration: string, addresses: readonly string[], routes: readonly string[]): Promise<Sandbox>;
   kill(): Promise<void>;
   start(): Promise<void>;
 }
@@ -115,6 +120,12 @@ export async function startRig(t: Test): Promise<Rig> {
   t.teardown(() => end('SIGTERM'));
   await start();
 
+  const pings = async (namespace: string, address: string, count: number): Promise<number> => {
+    const args = ['netns', 'exec', namespace, ping.path, '-n', '-i', '0.05', '-c', String(count), '-W', '2', address];
+    const ran = await run('ip', args, { deadlineMs, env: { ...env, ...ping.env } });
+    return Number(/ (\d+) received/.exec(ran.stdout)?.[1] ?? 0);
+  };
+
   const sandbox = async (): Promise<Sandbox> => {
     const name = `lss-${randomBytes(4).toString('hex')}`;
     await must('ip', 'netns', 'add', name);
@@ -146,15 +157,40 @@ export async function startRig(t: Test): Promise<Rig> {
       heard: (port) => ask({ kind: 'heard', port }),
       listen: (port) => ask({ kind: 'listen', port }),
       send: (address, port, text, from) => ask({ kind: 'send', address, port, text, from }),
-      ping: async (address) => {
-        const args = ['netns', 'exec', name, ping.path, '-n', '-c', '1', '-W', '2', address];
-        const ran = await run('ip', args, { deadlineMs, env: { ...env, ...ping.env } });
-        return ran.code === 0;
-      },
+      ping: async (address) => (await pings(name, address, 1)) === 1,
+      pings: (address, count) => pings(name, address, count),
     };
   };
+  const device: Rig['device'] = async (configuration, addresses, routes) => {
+    const made = await sandbox();
+    const link = `lsd-${randomBytes(4).toString('hex')}`;
+    const file = join(folder, `${link}.conf`);
+    writeFileSync(file, configuration, { mode: 0o600 });
+    const script = [
+      'echo 0 > /proc/sys/net/ipv6/conf/all/disable_ipv6',
+      `wg setconf ${link} ${file}`,
+      ...addresses.map((address) => `ip address add ${address} dev ${link} nodad`),
+      `ip link set ${link} mtu 1420 up`,
+      ...routes.map((route) => `ip route add ${route} dev ${link}`),
+    ];
+    // Its socket stays where it was made.
+    await must('env', '-u', 'LOG_LEVEL', 'wireguard-go', link);
+    await until('wireguard-go answers', async () => (await run('wg', ['show', link], { deadlineMs, env })).code === 0);
+    await must('ip', 'link', 'set', link, 'netns', made.file);
+    await made.must('sh', '-c', script.join(' && '));
+    return made;
+  };
   const want: Rig['want'] = async (desired) => {
-    const nothing: DesiredNetwork = { v: 1, owner: 'h1', ranges, mtu: 1420, attached: [], members: [], mesh: null };
+    const nothing: DesiredNetwork = {
+      v: 1,
+      owner: 'h1',
+      ranges,
+      mtu: 1420,
+      attached: [],
+      members: [],
+      vpn: [],
+      mesh: null,
+    };
     const { status, body } = await put(JSON.stringify({ ...nothing, ...desired }));
     if (status !== 200) throw new Error(`${status} ${body}`);
     return JSON.parse(body) as NetworkState;
@@ -162,6 +198,7 @@ export async function startRig(t: Test): Promise<Rig> {
   return {
     router,
     sandbox,
+    device,
     put,
     start,
     kill: () => end('SIGKILL'),

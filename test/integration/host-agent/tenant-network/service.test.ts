@@ -157,7 +157,7 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
       t.equal((await rig.put(body)).status, 400, body);
     t.equal((await rig.put(`"${'x'.repeat(2 ** 24)}"`)).status, 413);
     const none = { ipv4: null, ipv6: 'fd5e:1:2::/48' };
-    const another = { v: 1, owner: 'h2', ranges: none, mtu: 1420, attached: [], members: [], mesh: null };
+    const another = { v: 1, owner: 'h2', ranges: none, mtu: 1420, attached: [], members: [], vpn: [], mesh: null };
     t.match(await rig.put(JSON.stringify(another)), { status: 409, body: /it is of the agent h1/ });
     t.ok(await isWhole());
   });

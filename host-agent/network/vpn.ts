@@ -1,0 +1,82 @@
+/**
+ * VPN networks as `longshore-net` is to keep them: those that this host serves, and where the peers
+ * of the tenants are that have containers here. Pure.
+ */
+import type { HostKey, NetworkName, PeerId, TenantId } from '../../schemas/ids.ts';
+import type { PeerMember } from '../../schemas/wire/members.ts';
+import type { NetworkServer } from '../../schemas/wire/network-server.ts';
+import type { VpnNetwork } from '../../schemas/wire/net.ts';
+
+/** The key of a VPN network that this host serves, or of a peer in one. */
+export type VpnKeyOf = { readonly network: NetworkName } | { readonly tenant: TenantId; readonly peer: PeerId };
+
+/** Secrets of WireGuard, by the public key that each belongs to. */
+export interface KnownSecrets {
+  /** Undefined: it is not here yet. */
+  of(publicKey: string): string | undefined;
+  /** Why some are lacking; undefined: none is, or none was refused yet. */
+  readonly why: string | undefined;
+  /**
+   * Asks for those that are lacking, all at once, and forgets the others.
+   * @param wanted what each is of, by its public key
+   * @param onCame some have come
+   */
+  want(wanted: ReadonlyMap<string, VpnKeyOf>, onCame: () => void): void;
+  /** Resolves when each that was asked for has come or was refused, or after this time. */
+  tried(waitMs: number): Promise<void>;
+}
+
+export interface VpnInput {
+  readonly here: HostKey;
+  readonly servers: Iterable<NetworkServer>;
+  readonly peers: Iterable<PeerMember>;
+  /** The secret that belongs to a public key; undefined: it is not here yet. */
+  readonly secretOf: (key: string) => string | undefined;
+  /** Wall time. */
+  readonly nowMs: number;
+}
+
+export interface VpnPicture {
+  readonly networks: readonly VpnNetwork[];
+  /** Secrets that this host needs to serve, by public key. */
+  readonly secrets: ReadonlyMap<string, VpnKeyOf>;
+  /** Wall time at which the next peer ends; undefined: none does. */
+  readonly nextEndMs: number | undefined;
+}
+
+/** A network whose key is not here yet is not served; a peer whose key is not, does not connect. */
+export function vpnOf({ here, servers, peers, secretOf, nowMs }: VpnInput): VpnPicture {
+  const byNetwork = new Map<NetworkName, PeerMember[]>();
+  let nextEndMs: number | undefined;
+  for (const peer of peers) {
+    const endMs = peer.expires_at_ms ?? Infinity;
+    if (endMs <= nowMs) continue;
+    if (endMs < (nextEndMs ?? Infinity)) nextEndMs = endMs;
+    const others = byNetwork.get(peer.network);
+    if (others === undefined) byNetwork.set(peer.network, [peer]);
+    else others.push(peer);
+  }
+  const secrets = new Map<string, VpnKeyOf>();
+  const networks = Array.from(servers, (served): VpnNetwork => {
+    const { network, host, port, mtu, ipv4_pool, ipv6_pool, tenant_network, tenants } = served;
+    const isServed = host === here;
+    const admitted = (byNetwork.get(network) ?? []).filter(({ tenant }) => tenants?.includes(tenant) ?? true);
+    if (isServed) {
+      secrets.set(served.key, { network });
+      for (const { tenant, id, key } of admitted) secrets.set(key, { tenant, peer: id });
+    }
+    const privateKey = isServed ? secretOf(served.key) : undefined;
+    return {
+      name: network,
+      host,
+      pools: ipv6_pool === null ? [ipv4_pool] : [ipv4_pool, ipv6_pool],
+      tenant_network,
+      server: privateKey === undefined ? null : { port, mtu, private_key: privateKey },
+      peers: admitted.map(({ tenant, key, ipv4, ipv6 }) => {
+        const preshared = isServed ? secretOf(key) : undefined;
+        return { tenant, key, ipv4, ipv6, preshared_key: preshared ?? null };
+      }),
+    };
+  });
+  return { networks, secrets, nextEndMs };
+}

@@ -1,0 +1,28 @@
+/**
+ * VPN networks in the router namespace: one interface of WireGuard for each that this host serves.
+ * A peer is in the tenant network by its own address, as a container is. Pure.
+ */
+import { createHash } from 'node:crypto';
+import type { DesiredNetwork, VpnNetwork } from '../../schemas/wire/net.ts';
+
+export const vpnPrefix = 'lsv';
+
+/** Never the network's name, which may be that of another interface of the host. */
+export const vpnLinkOf = (router: string, network: string): string =>
+  vpnPrefix + createHash('sha256').update(`${router} ${network}`).digest('hex').slice(0, 12);
+
+/** The configuration, as `wg syncconf` reads it. */
+export function vpnConfiguration({ peers }: VpnNetwork, server: NonNullable<VpnNetwork['server']>): string {
+  const lines = peers.flatMap(({ key, ipv4, ipv6, preshared_key: preshared }) => {
+    if (preshared === null) return [];
+    const allowed = [`${ipv4}/32`, ...(ipv6 === null ? [] : [`${ipv6}/128`])];
+    return ['[Peer]', `PublicKey = ${key}`, `PresharedKey = ${preshared}`, `AllowedIPs = ${allowed.join(', ')}`];
+  });
+  return ['[Interface]', `PrivateKey = ${server.private_key}`, `ListenPort = ${server.port}`, ...lines, ''].join('\n');
+}
+
+/** Pools of the networks that peers of this tenant are in, where they reach its containers. */
+export const poolsOf = ({ vpn }: Pick<DesiredNetwork, 'vpn'>, tenant: string): string[] =>
+  vpn.flatMap(({ tenant_network: joins, peers, pools }) =>
+    joins && peers.some((peer) => peer.tenant === tenant) ? pools : [],
+  );

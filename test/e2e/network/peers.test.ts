@@ -1,0 +1,171 @@
+/**
+ * A device of a tenant in a VPN network that a host of the cluster serves: it has its file from the
+ * API alone, and reaches the containers of its tenant by name, on every host.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import type { PeerView } from '../../../schemas/api/peer.ts';
+import { toolHere } from '../../../dev/fetch/tools.ts';
+import { shortTemporaryRoot } from '../../../dev/paths.ts';
+import { freePort } from '../../../dev/process/process.ts';
+import { run } from '../../../dev/process/run.ts';
+import { createMachine } from '../../support/machine.ts';
+import { eventually } from '../support/eventually.ts';
+import { hostKey } from '../support/hosts.ts';
+import { imageRunning } from '../support/images.ts';
+import { startRig } from '../support/rig.ts';
+import { skipWithoutNetwork } from '../vpn/netns.ts';
+import { wireguardTools, wireguardUp } from '../vpn/wireguard.ts';
+import { answering, port, small, tenantNetwork } from './tenant.ts';
+
+t.setTimeout(300_000);
+const deadlineMs = 20_000;
+const networks = '/api/v2/operator/networks';
+/** Of the wire between the device and the host (RFC 5737). */
+const [hostAt, deviceAt] = ['198.51.119.1', '198.51.119.2'];
+
+/** What a program says that connects; `error` with the code of the error. */
+const hearing = (address: string): string =>
+  `require('net').connect(${port}, '${address}').on('data', (data) => process.stdout.write(data))` +
+  `.on('error', (error) => process.stdout.write('error ' + error.code)).setTimeout(3000, function () { this.destroy() })`;
+const resolving = (server: string, name: string): string =>
+  `const r = new (require('dns').promises.Resolver)(); r.setServers(['${server}']);` +
+  `r.resolve4('${name}').then((all) => console.log(all.join()), (error) => console.log(error.code))`;
+
+t.test('a device in the tenant network', { skip: await skipWithoutNetwork(...wireguardTools) }, async (t) => {
+  const [portOne, portTwo, vpnPort] = [await freePort(), await freePort(), await freePort()];
+  const vault = `k1:${randomBytes(32).toString('base64')}`;
+  const rig = await startRig(t, {
+    hasNetwork: true,
+    gateway: { VAULT_KEYS: vault },
+    agent: { MESH_ADDRESS: `127.0.0.1:${portOne}` },
+  });
+  const second = await rig.addNetwork();
+  await rig.addHost('h2', { NET_SOCKET: second.socket, MESH_ADDRESS: `127.0.0.1:${portTwo}` });
+  const image = await imageRunning(rig, answering);
+  const [acme, other] = [await rig.client('acme'), await rig.client('other')];
+  const operator = await rig.client('ops', 'operator');
+  const { attached, ipv4Of, addressOf } = tenantNetwork(rig);
+  const declared = (name: string, host: string) => ({ name, ...image, ...small, env: { NAME: name }, host_key: host });
+  const [store] = await acme.createRunning([declared('store', 'h2')]);
+  const [spy] = await other.createRunning([declared('spy', hostKey)]);
+  if (store === undefined || spy === undefined) throw new Error('no containers');
+  await attached(acme, store);
+  await attached(other, spy);
+
+  const settings = {
+    ...{ endpoint: hostAt, wireguard_port: vpnPort, tenants: ['acme', 'other'] },
+    ...{ ipv4_pool: '10.119.0.0/24', ipv6_pool: 'fd19::/64' },
+  };
+  t.equal((await operator.call('POST', networks, { name: 'office', ...settings })).status, 201);
+  const servers = `${networks}/office/servers`;
+  const serve = (...hosts: readonly string[]) => operator.call('PUT', servers, { host_keys: hosts });
+
+  await t.test('who serves it', async (t) => {
+    t.match((await operator.call('GET', servers)).body, { data: { host_keys: [] } });
+    for (const hosts of [[], [hostKey, 'h2'], ['Not a key']]) t.equal((await serve(...hosts)).status, 422);
+    t.match(await serve('h9'), { status: 422, body: { details: { 'host_keys.0': [/no host of this cluster/] } } });
+    t.match(await serve(hostKey), { status: 200, body: { data: { host_keys: [hostKey] } } });
+    t.match((await operator.call('GET', servers)).body, { data: { host_keys: [hostKey] } });
+    t.match((await operator.call('GET', `${networks}/office`)).body, { data: { servers: [hostKey] } });
+    t.equal((await operator.call('PUT', `${networks}/office`, { ...settings, tenant_network: false })).status, 409);
+    const near = { ...settings, name: 'near', endpoint: '198.51.119.9', ipv4_pool: '10.119.0.0/25', ipv6_pool: null };
+    t.equal((await operator.call('POST', networks, near)).status, 201);
+    const overlapping = await operator.call('PUT', `${networks}/near/servers`, { host_keys: [hostKey] });
+    t.match(overlapping, { status: 409, body: { reason: 'overlaps' } });
+  });
+
+  interface Made extends PeerView {
+    readonly download_token: string;
+  }
+  const made = await acme.call<{ data: Made }>('POST', '/api/forage/peers', { name: 'phone', network: 'office' });
+  t.equal(made.status, 201, made.text);
+  const phone = made.body.data;
+  const foreign = await other.call('POST', '/api/forage/peers', { name: 'laptop', network: 'office' });
+  t.equal(foreign.status, 201);
+
+  const folder = mkdtempSync(join(shortTemporaryRoot(), 'longshore-peer-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const tools = await Promise.all((['ip', 'ping', ...wireguardTools] as const).map((name) => toolHere(name)));
+  const device = await createMachine(t, { name: 'device', folder: join(folder, 'device'), tools });
+  const wire = `lsw${device.pid}`;
+  const ip = async (...args: readonly string[]): Promise<void> => {
+    const ran = await run('ip', args, { deadlineMs });
+    if (ran.code !== 0) throw new Error(`ip ${args.join(' ')}: ${ran.stderr}`);
+  };
+  await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'wire', 'netns', String(device.pid));
+  t.teardown(() => run('ip', ['link', 'delete', wire], { deadlineMs }));
+  await ip('address', 'add', `${hostAt}/24`, 'dev', wire);
+  await ip('link', 'set', wire, 'up');
+  await device.must('ip', ['address', 'add', `${deviceAt}/24`, 'dev', 'wire']);
+  await device.must('ip', ['link', 'set', 'wire', 'up']);
+
+  const file = await acme.call('GET', `/api/forage/config/${phone.id}?token=${phone.download_token}`);
+  t.equal(file.status, 200);
+  const end = await wireguardUp({ ...device, ping: async () => false }, 'phone', file.text);
+  const prints = async (script: string): Promise<string> =>
+    (await device.must(process.execPath, ['-e', script])).stdout.trim();
+  const hears = (address: string): Promise<string> => prints(hearing(address));
+  const storeAt = [await ipv4Of(acme, store), await addressOf(acme, store)] as const;
+  const isIn = (what: string) =>
+    eventually(
+      what,
+      () => hears(storeAt[0]),
+      (said) => said === 'I am store',
+    );
+
+  await t.test('it reaches the containers of its tenant, by address and by name', async (t) => {
+    await isIn('it is in');
+    t.equal(await hears(storeAt[1]), 'I am store', 'IPv6');
+    const [resolver = ''] = end.nameservers();
+    for (const name of ['store', 'store.internal']) t.equal(await prints(resolving(resolver, name)), storeAt[0], name);
+    t.equal(await prints(resolving(resolver, 'spy.internal')), 'ENOTFOUND');
+    t.match(file.text, /AllowedIPs = .*10\.119\.0\.0\/24/);
+    t.notMatch(file.text, '0.0.0.0/0', 'and nothing else goes through it');
+  });
+
+  await t.test('another tenant’s refuse it', async (t) => {
+    for (const address of [await ipv4Of(other, spy), await addressOf(other, spy)])
+      t.equal(await hears(address), 'error ECONNREFUSED', address);
+  });
+
+  await t.test('disabled, it is out; enabled, it is in again; and so when it expires', async (t) => {
+    const change = (body: object) => acme.call('PATCH', `/api/forage/peers/${phone.id}`, body);
+    const soon = () => ({ expires_at: new Date(Date.now() + 4000).toISOString() });
+    for (const [out, back] of [
+      [() => ({ enabled: false }), { enabled: true }],
+      [soon, { expires_at: null }],
+    ] as const) {
+      t.equal((await change(out())).status, 200);
+      await eventually(
+        'it is out',
+        () => hears(storeAt[0]),
+        (said) => said !== 'I am store',
+      );
+      t.equal((await change(back)).status, 200);
+      await isIn('it is in again');
+    }
+  });
+
+  await t.test('the agent killed: it goes on', async (t) => {
+    const pinging = device.run('ping', ['-n', '-i', '0.2', '-c', '60', '-W', '3', storeAt[0]]);
+    await rig.agent.kill9();
+    t.equal(await hears(storeAt[0]), 'I am store');
+    await rig.agent.start();
+    t.match((await pinging).stdout, / 60 received/, 'neither its end nor its start costs a packet');
+    t.equal(await hears(storeAt[0]), 'I am store');
+  });
+
+  await t.test('no host serves it: the device is out', async (t) => {
+    t.equal((await operator.call('DELETE', servers)).status, 204);
+    await eventually(
+      'it is out',
+      () => hears(storeAt[0]),
+      (said) => said !== 'I am store',
+    );
+    t.equal((await serve(hostKey)).status, 200);
+    await isIn('it is in again');
+  });
+});

@@ -1,0 +1,189 @@
+/**
+ * Devices of tenants in a VPN network that a host serves, with real WireGuard: they reach the
+ * containers of their tenant on every host, and nobody else's.
+ */
+import t from 'tap';
+import type { Test } from 'tap';
+import { vpnLinkOf } from '../../../../host-agent/tenant-network/vpn.ts';
+import { newWireguardKeys, type WireguardKeys } from '../../../../lib/wireguard-keys.ts';
+import type { HostKey, NetworkName, TenantId } from '../../../../schemas/ids.ts';
+import type { Attachment, NamedMember, VpnNetwork } from '../../../../schemas/wire/net.ts';
+import { freePort } from '../../../../dev/process/process.ts';
+import { canStartEngine } from '../../../support/servers.ts';
+import { inCi, skipWithoutTools } from '../../../support/tools.ts';
+import { until } from '../../../support/until.ts';
+import { attachment, startRig, type Rig, type Sandbox } from './rig.ts';
+
+t.setTimeout(240_000);
+const tools = ['nft', 'ping', 'wg', 'wireguard-go'] as const;
+const skip =
+  canStartEngine || inCi ? await skipWithoutTools(...tools) : 'entering network namespaces needs Linux and root';
+const port = 7000;
+const [first, second] = ['h1' as HostKey, 'h2' as HostKey];
+const office = 'office' as NetworkName;
+
+interface Peer {
+  readonly keys: WireguardKeys;
+  readonly place: VpnNetwork['peers'][number];
+}
+
+function peer(tenant: string, at: number): Peer {
+  const keys = newWireguardKeys();
+  const place = {
+    tenant: tenant as TenantId,
+    ipv4: `10.86.0.${at}`,
+    ipv6: `fd86::${at}`,
+    key: keys.publicKey,
+    preshared_key: newWireguardKeys().privateKey,
+  };
+  return { keys, place };
+}
+
+const member = ({ id, tenant, ipv4, ipv6 }: Attachment, host: HostKey): NamedMember => ({
+  ...{ id, tenant, ipv4, ipv6, host },
+  name: id,
+});
+
+/** A network that the first host serves. */
+async function served(t: Test) {
+  const rig = await startRig(t);
+  const at = await freePort();
+  const server = newWireguardKeys();
+  const network = (peers: readonly Peer[], more: Partial<VpnNetwork> = {}): VpnNetwork => ({
+    name: office,
+    host: first,
+    pools: ['10.86.0.0/24', 'fd86::/64'],
+    tenant_network: true,
+    server: { port: at, mtu: null, private_key: server.privateKey },
+    peers: peers.map(({ place }) => place),
+    ...more,
+  });
+  const device = ({ keys, place }: Peer, also: readonly string[] = []): Promise<Sandbox> =>
+    rig.device(
+      [
+        `[Interface]\nPrivateKey = ${keys.privateKey}`,
+        `[Peer]\nPublicKey = ${server.publicKey}\nPresharedKey = ${place.preshared_key}`,
+        `Endpoint = 127.0.0.1:${at}\nAllowedIPs = 10.200.0.0/16, fd5e:1:2::/48, 10.86.0.0/24\n`,
+      ].join('\n'),
+      [`${place.ipv4}/32`, `${place.ipv6}/128`, ...also],
+      ['10.200.0.0/16', 'fd5e:1:2::/48', '10.86.0.0/24'],
+    );
+  return { rig, network, device };
+}
+
+const reaches = async (from: Sandbox, ...addresses: readonly string[]): Promise<boolean> => {
+  const ways = await Promise.all(addresses.map((address) => from.connect(address, port)));
+  return ways.every((said) => said === 'ok');
+};
+const listening = async (rig: Rig): Promise<Sandbox> => {
+  const sandbox = await rig.sandbox();
+  await sandbox.listen(port);
+  return sandbox;
+};
+
+t.test('on the host that serves it', { skip }, async (t) => {
+  const { rig, network, device } = await served(t);
+  const [web, spy] = [await listening(rig), await listening(rig)];
+  const attached = [attachment(web, 'demo', 1), attachment(spy, 'other', 3)];
+  const [phone, tablet, foreign] = [peer('demo', 2), peer('demo', 4), peer('other', 3)];
+  const all = [phone, tablet, foreign];
+  const want = (...peers: readonly Peer[]) => rig.want({ attached, vpn: [network(peers)] });
+
+  const state = await want(...all);
+  t.same(Object.values(state.attached), [null, null]);
+  t.same(state.vpn, { office: null });
+  const own = await device(phone, ['10.86.0.77/32']);
+  await own.listen(port);
+
+  await t.test('a device reaches the containers of its tenant, on every protocol', async (t) => {
+    await until('it is in', () => reaches(own, '10.200.0.1', 'fd5e:1:2::1'));
+    for (const address of ['10.200.0.1', 'fd5e:1:2::1']) {
+      t.ok(await own.ping(address), `ping ${address}`);
+      t.equal(await own.send(address, port, `to ${address}`), 'ok');
+    }
+    await until('both datagrams are there', async () => (await web.heard(port)).length === 2);
+    t.same((await web.heard(port)).sort(), ['10.86.0.2 to 10.200.0.1', 'fd86::2 to fd5e:1:2::1'], 'by its address');
+  });
+
+  await t.test('those of another tenant refuse it', async (t) => {
+    for (const address of ['10.200.0.3', 'fd5e:1:2::3', '10.200.0.99'])
+      t.equal(await own.connect(address, port), 'ECONNREFUSED', address);
+    t.notOk(await own.ping('10.200.0.3'));
+  });
+
+  await t.test('containers answer it, and reach no device themselves', async (t) => {
+    for (const address of ['10.86.0.2', 'fd86::2']) t.equal(await web.connect(address, port), 'ECONNREFUSED', address);
+    t.notOk(await web.ping('10.86.0.2'));
+    t.equal(await spy.connect('10.86.0.2', port), await spy.connect('10.86.0.99', port), 'no more of another tenant');
+    await web.send('10.86.0.2', port, 'unasked');
+    t.ok(await reaches(own, '10.200.0.1'));
+    t.same(await own.heard(port), []);
+  });
+
+  await t.test('it sends from its own address alone', async (t) => {
+    const before = await web.heard(port);
+    await own.send('10.200.0.1', port, 'forged', '10.86.0.77');
+    await own.send('10.200.0.1', port, 'after');
+    await until('the true one is there', async () => (await web.heard(port)).length > before.length);
+    t.same((await web.heard(port)).slice(before.length), ['10.86.0.2 after']);
+  });
+
+  await t.test('another that comes, goes and comes again costs it no packet', async (t) => {
+    const others = Array.from({ length: 100 }, (_, at) => peer('demo', 100 + at));
+    const pinging = own.pings('10.200.0.1', 60);
+    for (let round = 0; round < 3; round++) {
+      await want(...all, ...others);
+      await want(phone, foreign);
+    }
+    t.equal(await pinging, 60);
+    await want(...all);
+  });
+
+  await t.test('one that is taken out is cut at once; one that is in again goes on', async (t) => {
+    await want(tablet, foreign);
+    t.not(await own.connect('10.200.0.1', port), 'ok');
+    await want(...all);
+    await until('it is back', () => reaches(own, '10.200.0.1', 'fd5e:1:2::1'));
+  });
+
+  await t.test('longshore-net killed, and the interface deleted', async (t) => {
+    await rig.kill();
+    t.ok(await reaches(own, '10.200.0.1', 'fd5e:1:2::1'));
+    await rig.start();
+    await rig.inRouter('ip', 'link', 'delete', vpnLinkOf(rig.router, office));
+    await until('it is back', () => reaches(own, '10.200.0.1', 'fd5e:1:2::1'));
+  });
+
+  await t.test('a network that does not join reaches nothing; one that is gone leaves nothing', async (t) => {
+    await rig.want({ attached, vpn: [network(all, { tenant_network: false })] });
+    t.not(await own.connect('10.200.0.1', port), 'ok');
+    await rig.want({ attached });
+    t.notMatch(await rig.inRouter('ip', 'link'), 'lsv');
+    t.notMatch(await web.must('ip', 'route'), '10.86.0.0');
+  });
+});
+
+t.test('a container on another host', { skip }, async (t) => {
+  const { rig, network, device } = await served(t);
+  const two = await startRig(t);
+  const [portOne, portTwo] = [await freePort(), await freePort()];
+  const keyOf = async (of: Rig, at: number) => (await of.want({ mesh: { port: at, ends: [] } })).mesh?.key ?? '';
+  const endOf = async (host: HostKey, of: Rig, at: number) => ({
+    ...{ host, key: await keyOf(of, at), port: at },
+    address: '127.0.0.1',
+  });
+  const [endOne, endTwo] = [await endOf(first, rig, portOne), await endOf(second, two, portTwo)];
+  const [store, spy] = [await listening(two), await listening(two)];
+  const [storeAt, spyAt] = [attachment(store, 'demo', 1), attachment(spy, 'other', 3)];
+  const phone = peer('demo', 2);
+  const members = [member(storeAt, second)];
+  const away = network([{ ...phone, place: { ...phone.place, preshared_key: null } }], { server: null });
+  await rig.want({ members, vpn: [network([phone])], mesh: { port: portOne, ends: [endTwo] } });
+  await two.want({ attached: [storeAt, spyAt], members, vpn: [away], mesh: { port: portTwo, ends: [endOne] } });
+  const own = await device(phone);
+  await own.listen(port);
+  await until('it is in', () => reaches(own, '10.200.0.1', 'fd5e:1:2::1'));
+  t.equal(await own.connect('10.200.0.3', port), 'ECONNREFUSED', 'another tenant');
+  t.equal(await store.connect('10.86.0.2', port), 'ECONNREFUSED', 'the container opens none');
+  t.equal(await spy.connect('10.86.0.2', port), 'ENETUNREACH', 'another tenant has no way there');
+});
