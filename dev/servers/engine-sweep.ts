@@ -121,9 +121,9 @@ async function unmountBelow(folder: string): Promise<void> {
 }
 
 /** @param pool from which an engine takes the addresses of its networks */
-export const routesIn = (pool: string): Route[] => {
+export const routesIn = (pool: string, routes: readonly Route[] = currentRoutes()): Route[] => {
   const range = parseCidr(pool);
-  return range === undefined ? [] : currentRoutes().filter(({ network }) => overlap(network, range));
+  return range === undefined ? [] : routes.filter(({ network }) => overlap(network, range));
 };
 
 const bridgesIn = (pool: string): string[] => [

@@ -10,6 +10,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
+import { currentRoutes } from '../../host-agent/network/routes.ts';
 import { within } from '../../lib/time/backoff.ts';
 import { engineAnswers, engineGet, engineRequest, parseEngineHost, type EngineAddress } from './engine-api.ts';
 import { withGentleIptables } from './engine-firewall.ts';
@@ -130,9 +131,10 @@ type EngineIdentity = Readonly<Static<typeof EngineIdentity>>;
 const decodeIdentity = decoder(EngineIdentity);
 
 function chooseAddressPool(): string {
+  const routes = currentRoutes();
   for (let attempt = 0; attempt < 100; attempt++) {
     const pool = `10.${randomInt(128, 256)}.${64 * randomInt(4)}.0/18`;
-    if (routesIn(pool).length === 0) return pool;
+    if (routesIn(pool, routes).length === 0) return pool;
   }
   throw new EngineUnavailable(
     'no address range in 10.128.0.0/9 is free for container networks; remove a route that covers it',

@@ -5,7 +5,14 @@ import { contains, hostCidr, isResolver, overlap, parseCidr, type Cidr } from '.
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { NetworkBody, NetworkCreateBody, NetworkSettings, NetworkView, Proxy } from '../../schemas/api/network.ts';
+import {
+  NetworkBody,
+  NetworkCreateBody,
+  NetworkSettings,
+  NetworkView,
+  poolsOf,
+  Proxy,
+} from '../../schemas/api/network.ts';
 import { forms } from '../../lib/validation/words.ts';
 import { isValues } from '../../lib/values.ts';
 import type { Validated } from './faults.ts';
@@ -142,9 +149,6 @@ function settingsOf(body: NetworkBody): AskedSettings {
 
 const linkLocal4 = cidrs(['169.254.0.0/16']);
 
-const poolsOf = ({ ipv4_pool: ipv4, ipv6_pool: ipv6 }: Pools): Cidr[] =>
-  cidrs([ipv4, ...(ipv6 === null ? [] : [ipv6])]);
-
 type Pools = Pick<NetworkSettings, 'ipv4_pool' | 'ipv6_pool'>;
 
 /** Another network of the cluster. */
@@ -162,7 +166,7 @@ export function newFaults(
 ): FieldErrors {
   const faults: FieldErrors = {};
   const { endpoint, routes, dns } = settings;
-  const pools = poolsOf(settings);
+  const pools = cidrs(poolsOf(settings));
   for (const [index, address] of dns.entries()) {
     if (before?.dns.includes(address) !== true && !isResolver(address)) faults[`dns.${index}`] = [forms.resolver];
   }
@@ -175,7 +179,7 @@ export function newFaults(
   if (host !== undefined && pools.some((pool) => contains(pool, host)))
     faults['endpoint'] = ['is an address of the pools; give one that devices reach without the tunnel'];
   for (const other of others.filter((one) => one.endpoint === endpoint)) {
-    const met = poolsOf(other).find((taken) => pools.some((pool) => overlap(taken, pool)));
+    const met = cidrs(poolsOf(other)).find((taken) => pools.some((pool) => overlap(taken, pool)));
     if (met === undefined) continue;
     const field = before !== undefined ? 'endpoint' : met.family === 4 ? 'ipv4_pool' : 'ipv6_pool';
     faults[field] ??= [

@@ -128,7 +128,7 @@ export class TenantMembers {
     }
     for (const { network, server } of servers) {
       if (server === null) this.#servers.delete(network);
-      else this.#servers.set(network, { network, ...server });
+      else this.#servers.set(network, server);
     }
     this.#changed();
   }

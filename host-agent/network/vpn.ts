@@ -2,6 +2,7 @@
  * VPN networks as `longshore-net` is to keep them: those that this host serves, and where the peers
  * of the tenants are that have containers here. Pure.
  */
+import { poolsOf } from '../../schemas/api/network.ts';
 import type { HostKey, NetworkName, PeerId, TenantId } from '../../schemas/ids.ts';
 import type { PeerMember } from '../../schemas/wire/members.ts';
 import type { NetworkServer } from '../../schemas/wire/network-server.ts';
@@ -58,7 +59,7 @@ export function vpnOf({ here, servers, peers, secretOf, nowMs }: VpnInput): VpnP
   }
   const secrets = new Map<string, VpnKeyOf>();
   const networks = Array.from(servers, (served): VpnNetwork => {
-    const { network, host, port, mtu, ipv4_pool, ipv6_pool, tenant_network, tenants } = served;
+    const { network, host, port, mtu, tenant_network, tenants } = served;
     const isServed = host === here;
     const admitted = (byNetwork.get(network) ?? []).filter(({ tenant }) => tenants?.includes(tenant) ?? true);
     if (isServed) {
@@ -69,7 +70,7 @@ export function vpnOf({ here, servers, peers, secretOf, nowMs }: VpnInput): VpnP
     return {
       name: network,
       host,
-      pools: ipv6_pool === null ? [ipv4_pool] : [ipv4_pool, ipv6_pool],
+      pools: poolsOf(served),
       tenant_network,
       server: privateKey === undefined ? null : { port, mtu, private_key: privateKey },
       peers: admitted.map(({ tenant, key, ipv4, ipv6 }) => {

@@ -9,7 +9,7 @@ import type { Log } from '../../lib/log.ts';
 import type { SecretUse } from '../../schemas/api/secret.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { UnsealedKey, UnsealedLogin, UnsealedSecret } from '../../schemas/wire/unseal.ts';
-import type { Needing, Unseal } from '../link/unseal.ts';
+import type { Needed, Needing, Unseal } from '../link/unseal.ts';
 import type { Metrics } from '../metrics.ts';
 import type { VpnKeyOf } from '../network/vpn.ts';
 import type { SealedKey, SealedCache } from './sealed-cache.ts';
@@ -121,35 +121,35 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
     }
   };
 
-  const secret: Values['secret'] = async ({ tenant, id }, { name, version }) => {
-    const of: SealedKey = { tenant, secret: { name, version } };
-    const missing = (why: string): Missing => ({ kind: 'missing', secret: name, why });
-    const known = await kept(of, decodeSecret);
-    if (known !== undefined) return valueOf(known);
-    const answer = await unseal({ tenant, id, secret: { name, version } });
-    if (answer.kind !== 'box') return missing(answer.message);
-    if (answer.box === null) return missing('the control plane does not have it');
-    const given = opened(answer.box, decodeSecret);
+  /** What never changes: from the disk, or asked for once and kept there. */
+  const obtained = async <T extends object>(
+    of: SealedKey,
+    decode: (bytes: Uint8Array) => T,
+    what: Needed | VpnKeyOf,
+  ): Promise<{ readonly value: T } | { readonly why: string }> => {
+    const known = await kept(of, decode);
+    if (known !== undefined) return { value: known };
+    const answer = await unseal(what);
+    if (answer.kind !== 'box') return { why: answer.message };
+    if (answer.box === null) return { why: 'the control plane does not have it' };
+    const given = opened(answer.box, decode);
     if (given === undefined) {
       damaged(of);
-      return missing('what the control plane sent cannot be opened');
+      return { why: 'what the control plane sent cannot be opened' };
     }
     await sealedCache.put(of, answer.box);
-    return valueOf(given);
+    return { value: given };
+  };
+
+  const secret: Values['secret'] = async ({ tenant, id }, { name, version }) => {
+    const use = { name, version };
+    const got = await obtained({ tenant, secret: use }, decodeSecret, { tenant, id, secret: use });
+    return 'why' in got ? { kind: 'missing', secret: name, why: got.why } : valueOf(got.value);
   };
 
   const vpnKey: Values['vpnKey'] = async (publicKey, of) => {
-    const known = await kept({ publicKey }, decodeKey);
-    if (known !== undefined) return { kind: 'key', key: known.key };
-    const answer = await unseal(of);
-    if (answer.kind !== 'box') return { kind: 'missing', why: answer.message };
-    const given = answer.box === null ? undefined : opened(answer.box, decodeKey);
-    if (answer.box === null || given === undefined) {
-      damaged({ publicKey });
-      return { kind: 'missing', why: 'what the control plane sent cannot be opened' };
-    }
-    await sealedCache.put({ publicKey }, answer.box);
-    return { kind: 'key', key: given.key };
+    const got = await obtained({ publicKey }, decodeKey, of);
+    return 'why' in got ? { kind: 'missing', why: got.why } : { kind: 'key', key: got.value.key };
   };
 
   return {

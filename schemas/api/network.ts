@@ -97,6 +97,10 @@ export type NetworkSettings = Static<typeof NetworkSettings>;
 export const servesTenant = ({ tenants }: Pick<NetworkSettings, 'tenants'>, tenant: TenantId): boolean =>
   tenants === null || tenants.includes(tenant);
 
+/** As CIDR, that of IPv4 first. */
+export const poolsOf = ({ ipv4_pool, ipv6_pool }: Pick<NetworkSettings, 'ipv4_pool' | 'ipv6_pool'>): string[] =>
+  ipv6_pool === null ? [ipv4_pool] : [ipv4_pool, ipv6_pool];
+
 /** A field with a default may be absent or null in a body. */
 const orDefault = <T extends Type.TSchema>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()], 'default' in schema ? { default: schema.default } : {}));

@@ -9,7 +9,8 @@ import { HostKey, NetworkName, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { WireguardKey } from './wireguard-key.ts';
 
-const served = {
+export const NetworkServer = Type.Object({
+  network: NetworkName,
   host: HostKey,
   /** Its public key of WireGuard. */
   key: WireguardKey,
@@ -23,11 +24,9 @@ const served = {
   tenant_network: Type.Boolean(),
   /** Null: every tenant. Peers of others do not connect. */
   tenants: nullable(Type.Array(TenantId, { maxItems: limits.networkTenants })),
-};
-
-export const NetworkServer = Type.Object({ network: NetworkName, ...served });
+});
 export type NetworkServer = Static<typeof NetworkServer>;
 
 /** Null: no host serves the network. */
-export const ServerSaid = Type.Object({ network: NetworkName, server: nullable(Type.Object(served)) });
+export const ServerSaid = Type.Object({ network: NetworkName, server: nullable(NetworkServer) });
 export type ServerSaid = Static<typeof ServerSaid>;

@@ -8,7 +8,12 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import { formatCidr, overlap, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import type { KeptCertificate, NetworkRecord, NetworkSettings, RevocationEntry } from '../../../schemas/api/network.ts';
+import {
+  poolsOf,
+  type KeptCertificate,
+  type NetworkRecord,
+  type RevocationEntry,
+} from '../../../schemas/api/network.ts';
 import { peerStateOf } from '../../../schemas/api/peer.ts';
 import type { KnownNetwork } from './state.ts';
 import { materialOf } from '../material.ts';
@@ -121,10 +126,12 @@ export function serve(state: PartitionView, ask: Of<'network.serve'>, { fleet, n
   if (standing === 'removed' || standing === 'fenced')
     return invalid({ 'host_keys.0': ['is no host of this cluster; enrol it first'] });
   if (ask.by !== null && record.settings.tenant_network === false) return aimless;
-  const own = poolsOf(record.settings);
+  const cidrsOf = (pools: Parameters<typeof poolsOf>[0]): Cidr[] =>
+    poolsOf(pools).flatMap((text) => parseCidr(text) ?? []);
+  const own = cidrsOf(record.settings);
   for (const other of fleet.servers()) {
     if (other.host !== ask.by || other.network === record.name) continue;
-    if (poolsOf(other).some((taken) => own.some((pool) => overlap(pool, taken))))
+    if (cidrsOf(other).some((taken) => own.some((pool) => overlap(pool, taken))))
       return conflict('overlaps', `the host serves the network ${other.network}, whose pools overlap`);
   }
   return answer(shown('ok', next, network), served(record, next));
@@ -134,9 +141,6 @@ const aimless = conflict(
   'unsupported',
   'a host leads peers to the tenant network alone, so a network that it serves has `tenant_network` true',
 );
-
-const poolsOf = ({ ipv4_pool, ipv6_pool }: Pick<NetworkSettings, 'ipv4_pool' | 'ipv6_pool'>): Cidr[] =>
-  [ipv4_pool, ipv6_pool].flatMap((text) => (text === null ? [] : (parseCidr(text) ?? [])));
 
 /** Compare-and-set on the serial. */
 export function certify(state: PartitionView, ask: Of<'network.certify'>, context: TurnContext): Turn {

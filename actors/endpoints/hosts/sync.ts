@@ -178,7 +178,7 @@ function newsFor(state: PartitionView, fleet: Fleet, ask: SyncAsk, common: Commo
   const theirs = digests[String(partition)];
   // The set that an earlier owner gave may still be the set.
   const isSame = theirs === undefined ? isCurrent : held !== undefined && theirs === digest;
-  const members = membersFor(state, fleet, ask, new Set(tenantsOn(state, fleet, host)), common);
+  const members = membersFor(state, fleet, ask, new Set(tenantsOn(state, fleet, host, wanted)), common);
   const hasMemberNews = members !== undefined && members.tenants.length + members.tenants_gone.length > 0;
   if (isSame && !hasMemberNews) return { same: true, lists: noLists };
   // Of an earlier owner, perhaps: then the set comes whole, and is the same.
@@ -200,8 +200,13 @@ function memberKeys(state: PartitionView, fleet: Fleet, host: HostKey, { members
 }
 
 /** Those that have containers on the host, or peers in a VPN network that it serves. */
-function* tenantsOn(state: PartitionView, fleet: Fleet, host: HostKey): Generator<TenantId, void, void> {
-  yield* tenantsOf(state.wantedOn(host));
+function* tenantsOn(
+  state: PartitionView,
+  fleet: Fleet,
+  host: HostKey,
+  wanted: Iterable<ContainerRecord> = state.wantedOn(host),
+): Generator<TenantId, void, void> {
+  yield* tenantsOf(wanted);
   for (const server of fleet.servers()) if (server.host === host) yield* state.vpn.tenantsIn(server.network);
 }
 
@@ -262,10 +267,7 @@ function memberIn({ containers, peers }: TenantView, id: Member['id']): Member |
 const serversOf = (fleet: Fleet, networks: Iterable<NetworkName>): ServerSaid[] =>
   Array.from(networks)
     .filter((name) => fleet.hasHeardOf(name))
-    .map((name) => {
-      const { network = name, ...server } = fleet.server(name) ?? {};
-      return { network, server: 'host' in server ? server : null };
-    });
+    .map((network) => ({ network, server: fleet.server(network) ?? null }));
 
 function endsOf(fleet: Fleet, hosts: Iterable<HostKey>): EndSaid[] {
   return Array.from(hosts).flatMap((host) => {

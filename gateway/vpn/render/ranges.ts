@@ -2,7 +2,7 @@
  * Addresses that are not of the public internet. "Everything" does not include them: only a route
  * within one of the ranges that have a name and a use of their own opens them.
  */
-import type { NetworkSettings } from '../../../schemas/api/network.ts';
+import { poolsOf, type NetworkSettings } from '../../../schemas/api/network.ts';
 import {
   contains,
   formatAddress,
@@ -59,11 +59,12 @@ function hostOf(address: string): Cidr {
  * others, such as one at its home or a public one, without the tunnel.
  */
 export function resolverRoutes(
-  { dns, routes: ofNetwork, ipv4_pool: ipv4Pool, ipv6_pool: ipv6Pool }: NetworkSettings,
+  settings: NetworkSettings,
   routes: readonly string[],
   resolvers: readonly string[],
 ): string[] {
-  const pools = [ipv4Pool, ...(ipv6Pool === null ? [] : [ipv6Pool])].map(cidrOf);
+  const { dns, routes: ofNetwork, ipv6_pool: ipv6Pool } = settings;
+  const pools = poolsOf(settings).map(cidrOf);
   const opened = ofNetwork.map(cidrOf).filter(opensPrivate);
   const named = new Set(dns.map(fitAddress));
   const covered = routes.map(cidrOf);

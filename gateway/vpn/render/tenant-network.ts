@@ -3,6 +3,7 @@
  * containers of the tenant and to its other peers, whose names the resolvers of that host know.
  * Pure.
  */
+import { poolsOf } from '../../../schemas/api/network.ts';
 import { internalDomain, resolverAddresses, type TenantRanges } from '../../../schemas/tenant-network.ts';
 import type { Subject } from './subject.ts';
 
@@ -12,7 +13,6 @@ export function joined(subject: Subject, { ipv4, ipv6 }: TenantRanges): Subject 
   const { settings, host } = network;
   const reached = [ipv4, settings.ipv6_pool === null ? null : ipv6].filter((range) => range !== null);
   if (host === undefined || settings.tenant_network === false || reached.length === 0) return subject;
-  const pools = [settings.ipv4_pool, settings.ipv6_pool].filter((pool) => pool !== null);
   return {
     ...subject,
     peer: { ...peer, routes: null },
@@ -20,7 +20,7 @@ export function joined(subject: Subject, { ipv4, ipv6 }: TenantRanges): Subject 
       ...network,
       settings: {
         ...settings,
-        routes: [...reached, ...pools],
+        routes: [...reached, ...poolsOf(settings)],
         dns: [...resolverAddresses(reached, 0), ...resolverAddresses(reached, 1)],
         search_domains: [internalDomain, ...(settings.search_domains ?? [])],
       },

@@ -4,7 +4,7 @@
  * clients cut lines at `#`, and a shell runs `PostUp`.
  */
 import { parseCidr, serverIndex, addressAt } from '../../../../schemas/cidr.ts';
-import type { NetworkRecord } from '../../../../schemas/api/network.ts';
+import { poolsOf, type NetworkRecord } from '../../../../schemas/api/network.ts';
 import { fitAddress, fitCidr, fitInteger, fitKey, fitPort, Unfit } from '../fit.ts';
 import { bracketed } from '../../../../schemas/host-name.ts';
 import { dnsOf, endpointOf, mtuOf, routesOf, searchDomainsOf, type Subject } from '../subject.ts';
@@ -70,12 +70,11 @@ function serverAddress(pool: string): string {
 
 /** The VPN server's file, for `wg-quick up`, and for `wg syncconf` after `wg-quick strip`. */
 export function serverConf(network: NetworkRecord, privateKey: string, peers: readonly WireguardPeer[]): string {
-  const { ipv4_pool: ipv4Pool, ipv6_pool: ipv6Pool, wireguard_port: port, mtu } = network.settings;
-  const pools = [ipv4Pool, ...(ipv6Pool === null ? [] : [ipv6Pool])];
+  const { wireguard_port: port, mtu } = network.settings;
   return [
     section('Interface', [
       ['PrivateKey', fitKey(privateKey)],
-      ['Address', pools.map(serverAddress).join(', ')],
+      ['Address', poolsOf(network.settings).map(serverAddress).join(', ')],
       ['ListenPort', fitPort(port)],
       ...(mtu === null ? [] : [['MTU', fitInteger(mtu, 1280, 1500)] as const]),
     ]),
