@@ -31,8 +31,10 @@ export function forgetDeletedOutput() {
   if (!existsSync(join(root, 'dist'))) rmSync(tscRecord, { force: true });
 }
 
-/** `npx longshore` runs the file itself. */
-const markExecutable = () => chmodSync(join(root, 'dist/dev/longshore.js'), 0o755);
+/** `npx longshore` runs the file itself, and so does a link to the command line alone. */
+function markExecutable() {
+  for (const file of ['dev/longshore.js', 'cli/longshore.js']) chmodSync(join(root, 'dist', file), 0o755);
+}
 
 export async function compileAll() {
   forgetDeletedOutput();

@@ -1,7 +1,7 @@
 /** The name servers of the host, as a resolver asks them, over real sockets. */
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import * as dns from 'dns-packet';
 import t, { type Test } from 'tap';
 import { frames, framed } from '../../../../host-agent/tenant-network/names/frames.ts';
@@ -21,28 +21,39 @@ const answerTo = (asked: Buffer, more: Partial<dns.Packet> = {}): Buffer => {
   });
 };
 
+/** Binds both to one free port; where another program has it for UDP, to another one. */
+async function bindBoth(connections: Server, datagrams: Socket, attempts = 20): Promise<number> {
+  connections.listen(0, '127.0.0.1');
+  await once(connections, 'listening');
+  const { port } = connections.address() as AddressInfo;
+  datagrams.bind(port, '127.0.0.1');
+  try {
+    await once(datagrams, 'listening');
+    return port;
+  } catch (error) {
+    if (attempts === 1 || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    connections.close();
+    await once(connections, 'close');
+    return bindBoth(connections, datagrams, attempts - 1);
+  }
+}
+
 /** A name server on loopback that answers as it is told; over TCP it answers what it should. */
 async function nameServer(t: Test, react: (asked: Buffer) => readonly Buffer[]) {
-  const datagrams = createSocket('udp4');
   let asked = 0;
-  datagrams.on('message', (message: Buffer, { port, address }) => {
-    asked++;
-    for (const answer of react(message)) datagrams.send(answer, port, address);
-  });
-  datagrams.bind(0, '127.0.0.1');
-  await once(datagrams, 'listening');
-  const { port } = datagrams.address();
   const connections = createServer((socket) => {
     socket.on('error', () => undefined);
     frames(socket, (message) => socket.write(framed(answerTo(message))));
   });
-  connections.listen(port, '127.0.0.1');
-  await once(connections, 'listening');
-  t.teardown(() => {
-    datagrams.close();
-    connections.close();
+  t.teardown(() => connections.close());
+  const datagrams = createSocket('udp4');
+  t.teardown(() => datagrams.close());
+  datagrams.on('message', (message: Buffer, { port, address }) => {
+    asked++;
+    for (const answer of react(message)) datagrams.send(answer, port, address);
   });
-  return { port: (connections.address() as AddressInfo).port, asked: () => asked };
+  const port = await bindBoth(connections, datagrams);
+  return { port, asked: () => asked };
 }
 
 const asking = (port: number, more: Partial<UpstreamOptions> = {}): Upstream =>
