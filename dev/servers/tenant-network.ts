@@ -55,7 +55,13 @@ export async function startTenantNetwork(options: TenantNetworkOptions): Promise
   enter({ kind: 'namespace', id: `${mark}/router`, name: router });
   const socket = join(runFolder, 'net.sock');
   const env = { PATH: pathWith(join(folder, 'bin'), tools, path), HOME: folder };
-  const settings = { ...env, NET_STATE_DIR: folder, NET_ROUTER: router, ...options.settings };
+  const settings = {
+    ...env,
+    NET_STATE_DIR: folder,
+    NET_NAMES_DIR: join(folder, 'names'),
+    NET_ROUTER: router,
+    ...options.settings,
+  };
   const start = (
     name: ProgramName,
     log: string,

@@ -9,7 +9,7 @@ import { createLog, logLevelOf } from '../../lib/log.ts';
 import { Keeper } from './keeper.ts';
 import { keepMeshKeys } from './mesh-keys.ts';
 import { NetworkService } from './service.ts';
-import { desiredFile, meshKeysFile, netSettings } from './settings.ts';
+import { desiredFile, meshKeysFile, namesFile, netSettings } from './settings.ts';
 
 const log = createLog('longshore-net', logLevelOf(process.env));
 await runProgram(log, async (life) => {
@@ -17,6 +17,7 @@ await runProgram(log, async (life) => {
   const service = new NetworkService({
     socket: given.NET_SOCKET,
     file: desiredFile(given),
+    names: namesFile(given),
     router: given.NET_ROUTER,
     keeper: new Keeper({
       router: given.NET_ROUTER,

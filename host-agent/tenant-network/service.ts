@@ -16,6 +16,7 @@ import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { Doorbell } from '../../lib/time/doorbell.ts';
 import { MiB, seconds } from '../../schemas/limits/units.ts';
 import type { Keeper } from './keeper.ts';
+import { namesKnown } from './names/known.ts';
 import { watchLinks } from './watch.ts';
 import { DesiredNetwork, type NetworkState } from '../../schemas/wire/net.ts';
 
@@ -28,6 +29,8 @@ export interface ServiceOptions {
   readonly socket: string;
   /** In which the last desired state is kept. */
   readonly file: string;
+  /** Which the resolvers read. */
+  readonly names: string;
   readonly router: string;
   readonly keeper: Pick<Keeper, 'keep'>;
   /** Time between two passes while nothing happens. */
@@ -43,6 +46,8 @@ export class NetworkService {
   readonly #doorbell = new Doorbell();
   readonly #ending = new AbortController();
   #desired: DesiredNetwork | undefined;
+  /** What the files on disk say. */
+  #stored: DesiredNetwork | undefined;
   #waiters: Waiter[] = [];
   #server: Server | undefined;
   #running: Promise<unknown> = Promise.resolve();
@@ -99,16 +104,33 @@ export class NetworkService {
       if (desired !== undefined) {
         let outcome: NetworkState | Error;
         try {
-          outcome = await keeper.keep(desired);
+          const unstored = this.#store(desired);
+          // The kernel follows also where the disk is full.
+          const state = await keeper.keep(desired);
+          outcome = unstored ?? state;
         } catch (error) {
           outcome = error instanceof Error ? error : new Error(String(error));
-          log.error('tenant_network_failed', { error });
         }
+        if (outcome instanceof Error) log.error('tenant_network_failed', { error: outcome });
         for (const settle of waiters) settle(outcome);
       }
       if (this.#waiters.length === 0) await this.#doorbell.wait(intervalMs);
     }
     for (const settle of this.#waiters.splice(0)) settle(new Error('the program stops'));
+  }
+
+  /** @returns why it can't be written */
+  #store(desired: DesiredNetwork): Error | undefined {
+    if (this.#stored === desired) return undefined;
+    const { file, names } = this.#options;
+    try {
+      writePrivateFile(file, JSON.stringify(desired));
+      writePrivateFile(names, JSON.stringify(namesKnown(desired)), 0o640);
+      this.#stored = desired;
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -143,10 +165,7 @@ export class NetworkService {
   }
 
   #give(desired: DesiredNetwork): Promise<NetworkState | Error> {
-    if (!isDeepStrictEqual(desired, this.#desired)) {
-      writePrivateFile(this.#options.file, JSON.stringify(desired));
-      this.#desired = desired;
-    }
+    if (!isDeepStrictEqual(desired, this.#desired)) this.#desired = desired;
     return new Promise((settle) => {
       this.#waiters.push(settle);
       this.#doorbell.ring();

@@ -5,13 +5,14 @@ import { logLevels } from '../../lib/log.ts';
 import { seconds } from '../../schemas/limits/units.ts';
 
 const shared = {
-  NET_STATE_DIR: text('Folder in which the last desired state is kept.'),
+  NET_NAMES_DIR: text('Folder in which longshore-net tells the resolvers who has which name. It holds no key.'),
   NET_ROUTER: text('Name of the router namespace, another one for each agent of a machine.', { fallback: 'longshore' }),
   LOG_LEVEL: choice('Lowest level of events that are logged.', logLevels, 'info'),
 };
 
 export const netSettings = {
   NET_SOCKET: text('Unix socket on which the agent says what is desired. Only the agent may reach its folder.'),
+  NET_STATE_DIR: text('Folder in which the last desired state is kept, with keys. Only longshore-net may read it.'),
   NET_NAMESPACES: text('Folder in which the engine has the files of its network namespaces.', {
     fallback: '/var/run/docker/netns',
   }),
@@ -28,10 +29,14 @@ export const dnsSettings = {
   ...shared,
 };
 
-/** Where `longshore-net` keeps what the agent desires, and the resolvers read it. */
+/** Where `longshore-net` keeps what the agent desires. */
 export const desiredFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string }): string =>
   join(NET_STATE_DIR, 'desired.json');
 
 /** Keys of this host's end of the mesh. */
 export const meshKeysFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string }): string =>
   join(NET_STATE_DIR, 'mesh-keys.json');
+
+/** What the resolvers read. */
+export const namesFile = ({ NET_NAMES_DIR }: { readonly NET_NAMES_DIR: string }): string =>
+  join(NET_NAMES_DIR, 'names.json');

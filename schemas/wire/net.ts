@@ -85,6 +85,23 @@ export const DesiredNetwork = Type.Object({
 });
 export type DesiredNetwork = Static<typeof DesiredNetwork>;
 
+/** What `longshore-net` tells the resolvers of its host. It holds no key. */
+export const KnownNames = Type.Object({
+  ranges: DesiredNetwork.properties.ranges,
+  /** The containers and the VPN peers that ask here. */
+  askers: Type.Array(
+    Type.Object({
+      tenant: TenantId,
+      /** Whose aliases it knows beside the names of its tenant; null: nobody's. */
+      project: nullable(Type.String()),
+      ipv4: nullable(Ipv4),
+      ipv6: nullable(Ipv6),
+    }),
+  ),
+  members: Type.Array(NamedMember),
+});
+export type KnownNames = Static<typeof KnownNames>;
+
 /** What `longshore-net` answers after a pass. */
 export const NetworkState = Type.Object({
   /** By container: null, or why it is not attached. */

@@ -11,21 +11,21 @@ import { runProgram } from '../../../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../../../lib/log.ts';
 import { seconds } from '../../../schemas/limits/units.ts';
 import { resolverAddresses } from '../../../schemas/tenant-network.ts';
-import { DesiredNetwork } from '../../../schemas/wire/net.ts';
-import { desiredFile, dnsSettings } from '../settings.ts';
+import { KnownNames } from '../../../schemas/wire/net.ts';
+import { dnsSettings, namesFile } from '../settings.ts';
 import { bind } from './binding.ts';
 import { Followed } from './followed.ts';
 import { ResolverSupervisor } from './supervisor.ts';
 import { Answering } from './worker.ts';
 
 const stopMs = 2 * seconds;
-const decodeDesired = decoder(DesiredNetwork);
+const decodeNames = decoder(KnownNames);
 const log = createLog('longshore-dns', logLevelOf(process.env));
 
-/** Addresses of one resolver of this host. Undefined: nothing is desired yet. */
+/** Addresses of one resolver of this host. Undefined: `longshore-net` has said nothing yet. */
 function followAddresses(file: string, which: 0 | 1): () => readonly string[] | undefined {
   const followed = new Followed<readonly string[] | undefined>(file, undefined, (bytes) => {
-    const { ranges } = decodeDesired(bytes);
+    const { ranges } = decodeNames(bytes);
     return resolverAddresses([ranges.ipv4, ranges.ipv6], which);
   });
   return () => {
@@ -43,7 +43,7 @@ if (mode === 'bind') {
   await bind(given, (...parts) => process.send?.(...parts));
   process.disconnect();
 } else if (mode === 'answer') {
-  const answering = new Answering(desiredFile(readSettings(dnsSettings, process.env)), log);
+  const answering = new Answering(namesFile(readSettings(dnsSettings, process.env)), log);
   process.on('message', (_message, handle) => {
     if (handle instanceof Server) answering.tcp(handle);
     else answering.udp(handle as unknown as Socket);
@@ -56,7 +56,7 @@ if (mode === 'bind') {
     const which = settings.DNS_RESOLVER === 'first' ? 0 : 1;
     const supervisor = new ResolverSupervisor({
       router: settings.NET_ROUTER,
-      addresses: followAddresses(desiredFile(settings), which),
+      addresses: followAddresses(namesFile(settings), which),
       program: fileURLToPath(import.meta.url),
       log,
     });

@@ -11,7 +11,7 @@ import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { every } from '../../../lib/time/every.ts';
 import { seconds } from '../../../schemas/limits/units.ts';
-import { DesiredNetwork } from '../../../schemas/wire/net.ts';
+import { KnownNames } from '../../../schemas/wire/net.ts';
 import { nameserversIn } from '../../network/nameservers.ts';
 import { failed, reactTo, refused } from './answer.ts';
 import { Followed } from './followed.ts';
@@ -19,7 +19,7 @@ import { frames, framed } from './frames.ts';
 import { Upstream } from './upstream.ts';
 import { zonesOf, type Zones } from './zones.ts';
 
-const decodeDesired = decoder(DesiredNetwork);
+const decodeNames = decoder(KnownNames);
 const lookMs = 1 * seconds;
 const idleMs = 10 * seconds;
 /** Connections over TCP at a time, of one container and of all. */
@@ -29,7 +29,7 @@ const resolvConf = '/etc/resolv.conf';
 
 export class Answering {
   readonly #log: Log;
-  readonly #desired: Followed<Zones | undefined>;
+  readonly #zones: Followed<Zones | undefined>;
   readonly #servers = new Followed<readonly string[]>(resolvConf, [], (bytes) => nameserversIn(bytes.toString()));
   readonly #upstream = new Upstream({
     servers: () => this.#servers.value,
@@ -41,10 +41,10 @@ export class Answering {
   readonly #connections = new Map<string, number>();
   #open = 0;
 
-  /** @param file in which `longshore-net` keeps what is desired */
+  /** @param file in which `longshore-net` tells who has which name */
   constructor(file: string, log: Log) {
     this.#log = log;
-    this.#desired = new Followed<Zones | undefined>(file, undefined, (bytes) => zonesOf(decodeDesired(bytes)));
+    this.#zones = new Followed<Zones | undefined>(file, undefined, (bytes) => zonesOf(decodeNames(bytes)));
     this.#look();
     void every(
       () => lookMs,
@@ -60,7 +60,7 @@ export class Answering {
   }
 
   #look(): void {
-    for (const followed of [this.#desired, this.#servers]) {
+    for (const followed of [this.#zones, this.#servers]) {
       try {
         followed.look();
       } catch (error) {
@@ -108,7 +108,7 @@ export class Answering {
   }
 
   async #answer(query: Buffer, source: string, transport: 'udp' | 'tcp'): Promise<Buffer | undefined> {
-    const zones = this.#desired.value;
+    const zones = this.#zones.value;
     // It may be starting.
     if (zones === undefined) return failed(query);
     const reaction = reactTo(query, source, transport, zones);

@@ -5,7 +5,7 @@
  */
 import { contains, hostCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
 import { byTenant } from '../../../schemas/wire/members.ts';
-import type { DesiredNetwork, NamedMember } from '../../../schemas/wire/net.ts';
+import type { KnownNames, NamedMember } from '../../../schemas/wire/net.ts';
 import { hasLabelBefore, internalDomain, labelOf } from '../../../schemas/tenant-network.ts';
 
 /** What a container or a VPN peer sees. */
@@ -30,28 +30,14 @@ interface TenantNames {
   readonly byAddress: ReadonlyMap<string, NamedMember>;
 }
 
-export function zonesOf({
-  ranges,
-  attached,
-  members,
-  vpn,
-}: Pick<DesiredNetwork, 'ranges' | 'attached' | 'members' | 'vpn'>): Zones {
+export function zonesOf({ ranges, askers, members }: KnownNames): Zones {
   const cidrs = [ranges.ipv4, ranges.ipv6].flatMap((text) => (text === null ? [] : (parseCidr(text) ?? [])));
   const tenants = new Map<string, TenantNames>();
   for (const [tenant, own] of byTenant(members)) tenants.set(tenant, namesOf(own));
-  const projects = new Map(members.map(({ id, project }) => [id, project]));
   const zones = new Map<string, Zone>();
-  for (const { id, tenant, ipv4, ipv6 } of attached) {
-    const zone = zoneFrom(tenants.get(tenant) ?? namesOf([]), projects.get(id));
+  for (const { tenant, project, ipv4, ipv6 } of askers) {
+    const zone = zoneFrom(tenants.get(tenant) ?? namesOf([]), project);
     for (const address of [ipv4, ipv6]) if (address !== null) zones.set(keyOf(address), zone);
-  }
-  // A peer asks where its network is served.
-  for (const { server, tenant_network: joins, peers } of vpn) {
-    if (server === null || !joins) continue;
-    for (const { tenant, ipv4, ipv6 } of peers) {
-      const zone = zoneFrom(tenants.get(tenant) ?? namesOf([]), undefined);
-      for (const address of [ipv4, ipv6]) if (address !== null) zones.set(keyOf(address), zone);
-    }
   }
   return {
     zoneOf: (source) => zones.get(keyOf(source)),
@@ -62,10 +48,10 @@ export function zonesOf({
   };
 }
 
-function zoneFrom({ byLabel, byAlias, byAddress }: TenantNames, project: string | undefined): Zone {
+function zoneFrom({ byLabel, byAlias, byAddress }: TenantNames, project: string | null): Zone {
   return {
     find: (label) => {
-      const aliased = project === undefined ? undefined : byAlias.get(`${project} ${label}`);
+      const aliased = project === null ? undefined : byAlias.get(`${project} ${label}`);
       if (aliased !== undefined) return aliased;
       const named = byLabel.get(label);
       return named === undefined ? [] : [named];

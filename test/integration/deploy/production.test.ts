@@ -108,6 +108,13 @@ t.test('each program has a systemd unit', async (t) => {
   }
 });
 
+t.test('the process that answers queries has another user than the one that keeps keys', (t) => {
+  const userIn = (unit: string): string | undefined => /^User=(.+)$/m.exec(read('systemd', unit))?.[1];
+  t.equal(userIn('longshore-dns@.service'), 'longshore-dns');
+  t.equal(userIn('longshore-net.service'), 'longshore-net');
+  t.end();
+});
+
 const [analyze] = executablesOf(['systemd-analyze'], process.env);
 const skip = analyze === undefined ? 'this machine has no systemd' : false;
 

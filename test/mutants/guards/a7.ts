@@ -79,6 +79,20 @@ export const a7: readonly Guard[] = [
     killedBy: 'test/integration/gateway/streams.test.ts',
   },
   {
+    name: 'keys of a VPN network for every host',
+    guard: 'Only the host that serves a VPN network gets its private key (ADR 52)',
+    file: 'actors/domain/secret/unseal.ts',
+    changes: [{ in: 'unsealNetwork', always: 'record?.host === host' }],
+    killedBy: 'test/actors/domain/network.test.ts',
+  },
+  {
+    name: 'keys of VPN peers for every host',
+    guard: 'Only the host that serves the network of a peer gets its preshared key (ADR 52)',
+    file: 'actors/domain/secret/unseal.ts',
+    changes: [{ in: 'unsealPeer', never: 'context.fleet.server(record.network)?.host !== host' }],
+    killedBy: 'test/actors/domain/network.test.ts',
+  },
+  {
     name: 'secrets for a host without the container',
     guard: 'A host gets only what its own containers need (ADR 37)',
     file: 'actors/domain/secret/unseal.ts',

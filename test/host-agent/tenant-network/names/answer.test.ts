@@ -2,6 +2,7 @@
 import * as dns from 'dns-packet';
 import t from 'tap';
 import { reactTo } from '../../../../host-agent/tenant-network/names/answer.ts';
+import { namesKnown } from '../../../../host-agent/tenant-network/names/known.ts';
 import { zonesOf } from '../../../../host-agent/tenant-network/names/zones.ts';
 import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
 import type { Attachment, NamedMember } from '../../../../schemas/wire/net.ts';
@@ -36,12 +37,14 @@ const members = [
   member(7, 'acme', 'only-ipv6', { ipv4: null }),
   member(8, 'globex', 'secret'),
 ];
-const zones = zonesOf({
-  ranges,
-  attached: [attached(1, 'acme'), attached(3, 'acme'), attached(4, 'acme'), attached(8, 'globex')],
-  members,
-  vpn: [],
-});
+const zones = zonesOf(
+  namesKnown({
+    ranges,
+    attached: [attached(1, 'acme'), attached(3, 'acme'), attached(4, 'acme'), attached(8, 'globex')],
+    members,
+    vpn: [],
+  }),
+);
 const web = addressesOf(1).ipv6;
 const blog = addressesOf(3).ipv6;
 const alone = addressesOf(4).ipv6;
@@ -162,12 +165,14 @@ t.test('an answer that is too long for its transport says so', (t) => {
       ipv6: `fd5e:1:2:1::${at}`,
     }),
   );
-  const wide = zonesOf({
-    ranges,
-    attached: [attached(1, 'acme')],
-    members: [...members, ...aliased],
-    vpn: [],
-  });
+  const wide = zonesOf(
+    namesKnown({
+      ranges,
+      attached: [attached(1, 'acme')],
+      members: [...members, ...aliased],
+      vpn: [],
+    }),
+  );
   const bytes = (transport: 'udp' | 'tcp', more: Partial<dns.Packet> = {}) => {
     const reaction = reactTo(query('many', 'AAAA', more), web, transport, wide);
     return reaction.kind === 'answer' ? reaction.bytes : Buffer.alloc(0);

@@ -41,6 +41,8 @@ export interface Sandbox {
 
 export interface Rig {
   readonly router: string;
+  /** The folder that the resolvers read. */
+  readonly names: string;
   sandbox(): Promise<Sandbox>;
   /** Desires these attached, and returns what the program says of each. */
   desire(...attached: readonly Attachment[]): Promise<Record<string, string | null>>;
@@ -81,6 +83,7 @@ export async function startRig(t: Test): Promise<Rig> {
   };
   t.teardown(() => run('ip', ['netns', 'delete', router], { deadlineMs }));
 
+  const names = join(folder, 'names');
   let program: ChildProcess | undefined;
   const socket = join(folder, 'net.sock');
   const put = (body: string): Promise<{ status: number; body: string }> =>
@@ -109,6 +112,7 @@ export async function startRig(t: Test): Promise<Rig> {
         ...env,
         NET_SOCKET: socket,
         NET_STATE_DIR: folder,
+        NET_NAMES_DIR: names,
         NET_ROUTER: router,
         NET_NAMESPACES: '/run/netns',
         NET_INTERVAL: '1s',
@@ -197,6 +201,7 @@ export async function startRig(t: Test): Promise<Rig> {
   };
   return {
     router,
+    names,
     sandbox,
     device,
     put,

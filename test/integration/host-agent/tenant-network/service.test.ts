@@ -2,6 +2,8 @@
  * The program of the tenant network with real namespaces: containers of a tenant reach each other
  * by their addresses, nobody else reaches them, and what is broken by hand is repaired.
  */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { containerLink, linkOf } from '../../../../host-agent/tenant-network/links.ts';
 import { canStartEngine } from '../../../support/servers.ts';
@@ -150,6 +152,18 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
       await Promise.all(Array.from({ length: 500 }, () => foreign.send(resolver, 53, 'x')));
     t.ok((await flooded()) > 0);
     t.ok(await web.ping(resolver));
+  });
+
+  await t.test('where nothing can be written, the kernel follows, and the agent hears why', async (t) => {
+    rmSync(rig.names, { recursive: true });
+    writeFileSync(rig.names, '');
+    await t.rejects(rig.desire(all[0], all[2]), /503.*EEXIST/);
+    t.equal(await web.connect('10.200.0.2', port), 'ECONNREFUSED');
+    rmSync(rig.names);
+    t.same(Object.values(await rig.desire(all[0], all[2])), [null, null], 'the same again');
+    t.match(readFileSync(join(rig.names, 'names.json'), 'utf8'), '10.200.0.3');
+    await rig.desire(...all);
+    t.ok(await isWhole());
   });
 
   await t.test('what is no desired network is refused, and changes nothing', async (t) => {

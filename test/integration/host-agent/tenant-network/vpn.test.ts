@@ -2,12 +2,14 @@
  * Devices of tenants in a VPN network that a host serves, with real WireGuard: they reach the
  * containers of their tenant on every host, and nobody else's.
  */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import type { Test } from 'tap';
 import { vpnLinkOf } from '../../../../host-agent/tenant-network/vpn.ts';
 import { newWireguardKeys, type WireguardKeys } from '../../../../lib/wireguard-keys.ts';
 import type { HostKey, NetworkName, TenantId } from '../../../../schemas/ids.ts';
-import type { Attachment, NamedMember, VpnNetwork } from '../../../../schemas/wire/net.ts';
+import type { Attachment, KnownNames, NamedMember, VpnNetwork } from '../../../../schemas/wire/net.ts';
 import { freePort } from '../../../../dev/process/process.ts';
 import { canStartEngine } from '../../../support/servers.ts';
 import { inCi, skipWithoutTools } from '../../../support/tools.ts';
@@ -103,6 +105,17 @@ t.test('on the host that serves it', { skip }, async (t) => {
     }
     await until('both datagrams are there', async () => (await web.heard(port)).length === 2);
     t.same((await web.heard(port)).sort(), ['10.86.0.2 to 10.200.0.1', 'fd86::2 to fd5e:1:2::1'], 'by its address');
+  });
+
+  await t.test('the resolvers are told who asks, and no key', (t) => {
+    const file = join(rig.names, 'names.json');
+    const text = readFileSync(file, 'utf8');
+    const { askers } = JSON.parse(text) as KnownNames;
+    t.same(askers.map(({ ipv4 }) => ipv4).sort(), ['10.200.0.1', '10.200.0.3', '10.86.0.2', '10.86.0.3', '10.86.0.4']);
+    for (const { place } of all) t.notMatch(text, place.preshared_key ?? '');
+    t.notMatch(text, network([]).server?.private_key ?? '');
+    t.equal(statSync(file).mode & 0o777, 0o640);
+    t.end();
   });
 
   await t.test('those of another tenant refuse it', async (t) => {

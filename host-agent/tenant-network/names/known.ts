@@ -1,0 +1,23 @@
+import type { DesiredNetwork, KnownNames } from '../../../schemas/wire/net.ts';
+
+/** What the resolvers need of what the agent desires. Pure. */
+export function namesKnown({
+  ranges,
+  attached,
+  members,
+  vpn,
+}: Pick<DesiredNetwork, 'ranges' | 'attached' | 'members' | 'vpn'>): KnownNames {
+  const projects = new Map(members.map(({ id, project }) => [id, project]));
+  const containers = attached.map(({ id, tenant, ipv4, ipv6 }) => ({
+    tenant,
+    project: projects.get(id) ?? null,
+    ipv4,
+    ipv6,
+  }));
+  // A peer asks where its network is served.
+  const served = vpn.filter(({ server, tenant_network: joins }) => server !== null && joins);
+  const peers = served.flatMap((network) =>
+    network.peers.map(({ tenant, ipv4, ipv6 }) => ({ tenant, project: null, ipv4, ipv6 })),
+  );
+  return { ranges, askers: [...containers, ...peers], members };
+}
