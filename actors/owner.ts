@@ -50,6 +50,7 @@ import { createEventSink, createJetStreamStore, createJournalStore } from './run
 import type { WentBack } from './runtime/store/fence.ts';
 import type { Store } from './runtime/store/store.ts';
 import { Sweeper } from './sweeper.ts';
+import { PeersSeen } from './usage/peers-seen.ts';
 import { createUsageStore } from './usage/store.ts';
 import { ipv4RangeIn, ipv4SliceOf } from '../schemas/tenant-network.ts';
 
@@ -134,6 +135,7 @@ class OwnerProcess implements Owner {
   readonly #refusals: RateLimitedLog;
   readonly #directory: DirectoryExchange;
   readonly #hostOptions: UsageOptions;
+  readonly #peersSeen: PeersSeen;
   readonly #heartbeats: Heartbeats;
   readonly #outbox: Outbox;
   readonly #revocation: Revocation | undefined;
@@ -154,6 +156,7 @@ class OwnerProcess implements Owner {
 
   constructor(options: OwnerOptions) {
     this.#options = options;
+    this.#peersSeen = new PeersSeen(options.newToken);
     const { nc, cluster, clock, log, observer } = options;
     const { partitions } = cluster;
     this.#slices = options.slices ?? createSlices({ monotonicMs: () => clock.monotonicMs(), onSlice: observer.worked });
@@ -194,6 +197,7 @@ class OwnerProcess implements Owner {
       signJwt: this.#credentials.sign,
       ...(this.#credentials.signer === undefined ? {} : { signer: this.#credentials.signer }),
       usage: createUsageStore(nc),
+      peersSeen: this.#peersSeen,
       owned: () => this.manager.serving(),
       onRefused: (message, sender) => this.#onRefused(message, sender),
     };
@@ -372,6 +376,7 @@ class OwnerProcess implements Owner {
       fleet,
       ledger: fleet.placements,
       tenantIpv4: ipv4In(cluster),
+      peerSeen: this.#peersSeen.of,
     });
     const events = createEventSink(nc, newToken);
     const audit = createEventSink(nc, newToken);

@@ -58,6 +58,7 @@ import type { State } from './state.ts';
 import { createCgroups, type Cgroups } from './usage/cgroups.ts';
 import { createLiveStats, type LiveStats } from './usage/live-stats.ts';
 import { OomKills } from './usage/oom-kills.ts';
+import { countPeers } from './usage/peers.ts';
 import { createUsageReports, type UsageReports } from './usage/reports.ts';
 import { createSampler, type Sampler, type UseBoard } from './usage/sampler.ts';
 import { createVolumes, type Volumes } from './volumes/volumes.ts';
@@ -246,6 +247,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           engine,
           networks: hostNetworks,
           vpnKeys,
+          onPeers: (peers) => countPeers(state.usage, peers),
           nowMs: () => clock.nowMs(),
           faults,
           onChange: (id) => reconciler.enqueue(id),
@@ -385,6 +387,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           versions === undefined ? undefined : [...neededSealed(versions), ...vpnKeys.kept()],
         );
       };
+      const lookAtPeers = async (): Promise<void> =>
+        tenantNetwork?.lookAtPeers().catch((error: unknown) => log.debug('peers_look_failed', { error }));
       await Promise.all([
         monitor.run(watcher, signal),
         spool.run(publish, signal),
@@ -394,6 +398,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         oomKills?.run(signal),
         usage.sampler.run(signal),
         usage.reports.run(signal),
+        every(() => settings.USAGE_INTERVAL, lookAtPeers, signal),
         firewall.run(settings.SYNC_INTERVAL, signal),
         every(syncMs, sweep, signal),
         every(syncMs, pruneSealedCache, signal),
@@ -426,6 +431,7 @@ function createUsage(
     sender,
     request,
     everyMs: settings.USAGE_REPORT_INTERVAL,
+    peersEveryMs: settings.USAGE_INTERVAL,
     onReport: metrics.usageReported,
     onRefused: metrics.usageRefused,
     log,

@@ -148,6 +148,7 @@ export const components = {
   PeerLinkCreate: link.PeerLinkBody,
   PeerLinkWithUrl: link.PeerLinkWithUrl,
   PeerPatch: peer.PeerUpdateBody,
+  PeerTraffic: peer.PeerTraffic,
   PeerToken: peer.PeerTokenView,
   PeerTokenCreate: peer.PeerTokenBody,
   PeerTokenWithText: peer.PeerTokenWithText,

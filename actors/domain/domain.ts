@@ -270,15 +270,18 @@ export interface DomainOptions {
   readonly ledger: PlacementLedger;
   /** Absent: containers get no IPv4 addresses. */
   readonly tenantIpv4?: TurnContext['tenantIpv4'];
+  readonly peerSeen?: TurnContext['peerSeen'];
 }
 
-export function createDomain({ cluster, incarnation, fleet, ledger, tenantIpv4 }: DomainOptions): Domain<Longshore> {
+export function createDomain(options: DomainOptions): Domain<Longshore> {
+  const { cluster, incarnation, fleet, ledger, tenantIpv4, peerSeen } = options;
   return {
     context: (times, origin) => ({
       ...times,
       cluster,
       fleet,
       tenantIpv4,
+      peerSeen,
       requestId: origin?.rid ?? null,
       trace: origin?.trace,
     }),

@@ -15,8 +15,8 @@ import {
 import type { EventType } from '../../schemas/api/event.ts';
 import type { LoginRecord } from '../../schemas/api/secret.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
-import type { ContainerId, HostKey, NetworkName, Region, TenantId } from '../../schemas/ids.ts';
-import type { HostRoom } from '../../schemas/wire/host.ts';
+import type { ContainerId, HostKey, NetworkName, PeerId, Region, TenantId } from '../../schemas/ids.ts';
+import type { HostRoom, PeerSeen } from '../../schemas/wire/host.ts';
 import type { NetworkServer } from '../../schemas/wire/network-server.ts';
 import type { Reply, SuccessReply } from '../runtime/domain.ts';
 import type { StateRecord } from './records.ts';
@@ -103,6 +103,8 @@ export interface TurnContext {
   /** Where containers get IPv4 addresses; undefined: they get none. */
   readonly tenantIpv4?: TenantIpv4 | undefined;
   readonly fleet: FleetView;
+  /** How a host saw a VPN peer last. Absent: no host says anything. */
+  readonly peerSeen?: ((peer: PeerId) => PeerSeen | undefined) | undefined;
   /** Null: no request causes the turn. */
   readonly requestId: string | null;
   /** Where the request is traced: a `traceparent`. */

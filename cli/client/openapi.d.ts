@@ -1165,6 +1165,26 @@ export interface paths {
     patch: operations['peer_update'];
     trace?: never;
   };
+  '/api/forage/peers/{peer}/traffic': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get what a peer sent and got in each UTC hour of the last 90 days, oldest first.
+     * @description Scope: read, vpn, operator; or a token without any scope.
+     */
+    get: operations['peer_traffic'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/forage/peers/{peer}/rotate': {
     parameters: {
       query?: never;
@@ -3508,6 +3528,10 @@ export interface components {
         not_after: string;
       };
       tokens: components['schemas']['PeerToken'][];
+      last_handshake_at: string | null;
+      rx_bytes: number | null;
+      tx_bytes: number | null;
+      endpoint: string | null;
       problem: string | null;
       inserted_at: string;
       updated_at: string;
@@ -3545,6 +3569,14 @@ export interface components {
       expires_at?: string | null;
       routes?: string[] | null;
       dns?: string[] | null;
+    };
+    PeerTraffic: {
+      /** @description The start of the hour. */
+      at: string;
+      /** @description Came from the device. */
+      rx_bytes: number;
+      /** @description Went to the device. */
+      tx_bytes: number;
     };
     PeerToken: {
       /** Format: uuid */
@@ -3588,6 +3620,10 @@ export interface components {
         not_after: string;
       };
       tokens: components['schemas']['PeerToken'][];
+      last_handshake_at: string | null;
+      rx_bytes: number | null;
+      tx_bytes: number | null;
+      endpoint: string | null;
       problem: string | null;
       inserted_at: string;
       updated_at: string;
@@ -8004,6 +8040,48 @@ export interface operations {
       412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_traffic: {
+    parameters: {
+      query?: {
+        /** @description Start of the period, RFC 3339. Default: the start of the month (UTC) of `to`. */
+        from?: string;
+        /** @description End of the period, RFC 3339, at most 31 days after `from`. Default: now. */
+        to?: string;
+      };
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PeerTraffic'][];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];

@@ -1,11 +1,13 @@
-/** What containers use now, and what they used. */
+/** What containers use now, what they used, and what VPN peers sent. */
 import type { Handlers } from '../call.ts';
 import { statsHandler, type StatsRouteOptions } from './handler.ts';
+import { peerTraffic, type PeerTrafficOptions } from './peer-traffic.ts';
 import { usageRoutes, type UsageRoutesOptions } from './usage.ts';
 
-export const statsRoutes = (options: StatsRouteOptions & UsageRoutesOptions) =>
+export const statsRoutes = (options: StatsRouteOptions & UsageRoutesOptions & PeerTrafficOptions) =>
   ({
     'container.stats': statsHandler(options),
     'container.stats.stream': statsHandler(options),
     ...usageRoutes(options),
+    'peer.traffic': peerTraffic(options),
   }) satisfies Partial<Handlers>;

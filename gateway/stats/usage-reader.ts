@@ -1,22 +1,24 @@
-/** The stream USAGE, as a gateway reads it: what containers used (ADR 40). */
+/** The stream USAGE, as a gateway reads it: what containers used, and VPN peers sent (ADR 40). */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import { readLastPages, readPages, TooManySubjects, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { readSubjects, subjectsOfPage } from '../../lib/nats/stream-subjects.ts';
 import { createPlaces } from '../../lib/places.ts';
 import { within } from '../../lib/time/backoff.ts';
-import type { TenantId } from '../../schemas/ids.ts';
+import type { PeerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import {
   addHours,
   addToHours,
+  addTraffic,
   daysBetween,
   firstHourOf,
   UsageDay,
   type Amounts,
   type Hours,
   type Sum,
+  type Traffic,
 } from '../../schemas/records/usage.ts';
 import { subjects, tenantOfUsageSubject } from '../../schemas/wire/subjects.ts';
 
@@ -56,6 +58,14 @@ export class UsageReader {
     const sums = new Map<number, Amounts>();
     const days = daysBetween(hours.from, hours.to);
     await this.#each(tenant, days, (day, firstHour) => addToHours(sums, day, firstHour, hours));
+    return sums;
+  }
+
+  /** Of one VPN peer, by hour. */
+  async traffic(tenant: TenantId, peer: PeerId, hours: Hours): Promise<ReadonlyMap<number, Traffic>> {
+    const sums = new Map<number, Traffic>();
+    const days = daysBetween(hours.from, hours.to);
+    await this.#each(tenant, days, (day, firstHour) => addTraffic(sums, day, peer, firstHour, hours));
     return sums;
   }
 

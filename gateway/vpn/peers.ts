@@ -2,7 +2,8 @@
 import { timestamp } from '../../lib/time/timestamp.ts';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { PeerTokenView } from '../../schemas/api/peer.ts';
-import { succeeded, tenantOf, type HandlerOf } from '../call.ts';
+import { firstMissing } from '../auth/scopes.ts';
+import { succeeded, tenantOf, type Call, type HandlerOf } from '../call.ts';
 import type { Forage } from './vpn.ts';
 import { keyringOf } from './service/keyring.ts';
 import { refuseUnroutable, secretFields, type NewPeer } from './service/peers/peers.ts';
@@ -14,17 +15,30 @@ import { isIpv4 } from '../validation/vpn-lists.ts';
 
 const withSecrets = ({ view, ...shown }: NewPeer) => ({ ...view, ...secretFields(shown) });
 
+/** From where people connect is for those who manage peers. */
+const mayKnowEndpoints = ({ identity }: Call): boolean => firstMissing(identity?.scopes ?? [], ['vpn']) === undefined;
+
 export function peerRoutes({ actors, peers, keyring, log }: Forage) {
   const list: HandlerOf<'peer.list'> = (call) => {
     const { limit, cursor } = call.query;
     const before = cursor === undefined ? null : decodeCursor(cursor);
     if (before === undefined) return wrongCursor;
-    return actors.ask(call, { type: 'peer.list', tenant: tenantOf(call), limit, before });
+    return actors.ask(call, {
+      type: 'peer.list',
+      tenant: tenantOf(call),
+      limit,
+      before,
+      endpoints: mayKnowEndpoints(call),
+    });
   };
 
   const get: HandlerOf<'peer.get'> = (call) =>
-    actors.ask(call, { type: 'peer.get', tenant: tenantOf(call), peer: call.params.peer });
-
+    actors.ask(call, {
+      type: 'peer.get',
+      tenant: tenantOf(call),
+      peer: call.params.peer,
+      endpoints: mayKnowEndpoints(call),
+    });
   const create = refusing<'peer.create'>(log, async (call) => {
     const made = await peers.create(call, tenantOf(call), call.body, keyringOf(keyring));
     return created(withSecrets(made), made.of);

@@ -11,7 +11,7 @@ import type { Log } from '../../lib/log.ts';
 import { createNotify } from '../../lib/notify.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { NetworkSeen } from '../../schemas/api/container.ts';
-import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey, PeerId, TenantId } from '../../schemas/ids.ts';
 import { parseCidr } from '../../schemas/cidr.ts';
 import { limits } from '../../schemas/limits.ts';
 import { internalDomain, ipv6Of, ipv6RangeOf, resolverAddresses } from '../../schemas/tenant-network.ts';
@@ -30,6 +30,7 @@ import { overlapOf, type HostNetworks } from './range-overlap.ts';
 import { vpnOf, type KnownSecrets } from './vpn.ts';
 import {
   NetworkState,
+  ServedPeers,
   type Attachment,
   type DesiredNetwork,
   type NamedMember,
@@ -37,6 +38,7 @@ import {
 } from '../../schemas/wire/net.ts';
 
 const decodeAnswer = decoder(NetworkState);
+const decodePeers = decoder(ServedPeers);
 const decodeRefusal = decoder(Type.Object({ message: Type.String() }));
 
 /** What the owners have said (desired/members.ts). */
@@ -49,6 +51,14 @@ export interface KnownNetwork {
   /** Hosts that serve VPN networks. */
   servers(): Iterable<NetworkServer>;
 }
+
+/** A VPN peer, as the interface of its network says. */
+export type ServedPeer = ServedPeers[string]['peers'][number] & {
+  /** Undefined: its tenant, or its key, is not known here yet. */
+  readonly of: { readonly tenant: TenantId; readonly id: PeerId } | undefined;
+  /** Another one for each interface that is made. */
+  readonly link: string;
+};
 
 /** A container that is to be attached. */
 export interface Attaching {
@@ -71,6 +81,8 @@ export interface TenantNetworkParts {
   readonly networks: () => HostNetworks;
   /** Of the VPN networks that this host serves. */
   readonly vpnKeys: KnownSecrets;
+  /** Called with how all VPN peers that this host serves stand now. */
+  readonly onPeers: (peers: readonly ServedPeer[]) => void;
   /** Wall time. */
   readonly nowMs: () => number;
   readonly faults: Pick<Faults, 'restate' | 'clear'>;
@@ -89,6 +101,9 @@ export class TenantNetwork {
   #peers: readonly PeerMember[] = [];
   #servers: readonly NetworkServer[] = [];
   #vpn: readonly VpnNetwork[] = [];
+  #looking: Promise<void> = Promise.resolve();
+  /** Peers that may connect, as `longshore-net` has it. */
+  #letIn: ReadonlyMap<string, PeerMember> = new Map();
   #nextEnd: NodeJS.Timeout | undefined;
   #meshKey: string | undefined;
   /** In which containers have IPv4 addresses; null: they have none. */
@@ -218,6 +233,30 @@ export class TenantNetwork {
     return meshAt === undefined || this.#meshKey === undefined ? undefined : { key: this.#meshKey, ...meshAt };
   }
 
+  /**
+   * Looks at the peers that this host serves. Rejects where `longshore-net` does not answer. One
+   * look at a time: an older answer after a newer one would seem to be counters that began again.
+   */
+  lookAtPeers(): Promise<void> {
+    return (this.#looking = this.#looking.catch(() => {}).then(() => this.#lookAtPeers()));
+  }
+
+  async #lookAtPeers(): Promise<void> {
+    const { status, body } = await this.#transport.call({
+      name: 'tenant network',
+      method: 'GET',
+      path: '/peers',
+      deadlineMs: limits.netCallMs,
+    });
+    if (status !== 200)
+      throw new EngineError('tenant network', { kind: 'refused', status }, decodeRefusal(body).message);
+    const members = new Map([...this.#letIn, ...this.#toLetIn()]);
+    const seen = Object.entries(decodePeers(body)).flatMap(([network, { link, peers }]) =>
+      peers.map((peer): ServedPeer => ({ ...peer, link, of: members.get(`${network} ${peer.key}`) })),
+    );
+    this.#parts.onPeers(seen);
+  }
+
   close(): void {
     clearTimeout(this.#nextEnd);
     this.#transport.close();
@@ -281,7 +320,7 @@ export class TenantNetwork {
     const endMs = performance.now() + patienceMs;
     for (;;) {
       try {
-        this.#hear(await this.#put());
+        await this.#putCounted();
         return;
       } catch (error) {
         if (isUnreachable(error) && performance.now() < endMs) {
@@ -293,6 +332,34 @@ export class TenantNetwork {
         return;
       }
     }
+  }
+
+  /** What the kernel has counted of a peer is gone with it: it is looked at before, and after. */
+  async #putCounted(): Promise<void> {
+    const toLetIn = this.#toLetIn();
+    const isAnyCut = [...this.#letIn.keys()].some((key) => !toLetIn.has(key));
+    const look = (): Promise<void> =>
+      this.lookAtPeers().catch((error: unknown) => this.#parts.log.debug('peers_look_failed', { error }));
+    if (isAnyCut) await look();
+    const next = this.#toLetIn();
+    const state = await this.#put();
+    this.#letIn = next;
+    this.#hear(state);
+    if (isAnyCut) await look();
+  }
+
+  /** Peers that may connect to this host, by network and public key. */
+  #toLetIn(): ReadonlyMap<string, PeerMember> {
+    const members = new Map(this.#peers.map((peer) => [`${peer.network} ${peer.key}`, peer]));
+    const served = this.#vpn.filter(({ server }) => server !== null);
+    return new Map(
+      served.flatMap(({ name, peers }) =>
+        peers.flatMap(({ key, preshared_key: preshared }): [string, PeerMember][] => {
+          const member = members.get(`${name} ${key}`);
+          return preshared === null || member === undefined ? [] : [[`${name} ${key}`, member]];
+        }),
+      ),
+    );
   }
 
   async #put(): Promise<NetworkState> {

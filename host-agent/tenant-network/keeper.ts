@@ -3,11 +3,13 @@
  * and repairs the difference: events of the kernel only wake it, because some changes send none.
  * What can't be done for one container is said of that container alone.
  */
+import { readFileSync } from 'node:fs';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { WireguardKeys } from '../../lib/wireguard-keys.ts';
+import { seconds } from '../../schemas/limits/units.ts';
 import { resolverAddresses } from '../../schemas/tenant-network.ts';
 import {
   containerLink,
@@ -21,11 +23,12 @@ import {
   withoutPools,
 } from './links.ts';
 import { away, meshConfiguration, meshLinkOf, meshRanges } from './mesh.ts';
-import { vpnConfiguration, vpnLinkOf, vpnPrefix } from './vpn.ts';
+import { peersIn, vpnConfiguration, vpnLinkOf, vpnPrefix } from './vpn.ts';
+import { settingsIn } from './wireguard.ts';
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
 import { runTool } from './tools.ts';
 import { elementsOf, marksOf, tableChange, tableName, wholeTable, type Element, type Marks } from './rules.ts';
-import type { Attachment, DesiredNetwork, NetworkState } from '../../schemas/wire/net.ts';
+import type { Attachment, DesiredNetwork, NetworkState, ServedPeers } from '../../schemas/wire/net.ts';
 
 export interface KeeperOptions {
   /** Name of the router namespace: another one for each cluster and host. */
@@ -57,6 +60,9 @@ const decodeLinks = decoder(Type.Array(Link));
 /** Of a route or a neighbour; a route that refuses has no link. */
 const decodePlaces = decoder(Type.Array(Type.Object({ dst: Type.String(), dev: Type.Optional(Type.String()) })));
 
+/** Between two comparisons of an interface of WireGuard with what it is to be. */
+const compareMs = 10 * seconds;
+
 /** Looks at a wireguard-go that was just started. */
 const answerAttempts = 40;
 const answerPauseMs = 50;
@@ -76,6 +82,8 @@ export class Keeper {
   readonly #sides = new Map<string, string>();
   /** The configurations that interfaces of WireGuard have, as far as they are known. */
   readonly #configurations = new Map<string, string>();
+  /** When each was compared with what the interface says, by the monotonic clock. */
+  readonly #comparedMs = new Map<string, number>();
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -94,6 +102,26 @@ export class Keeper {
     // First the rules: what was taken away is cut before anything else.
     await this.#keepRules(desired);
     return this.#keepLinks(desired);
+  }
+
+  /** What the interfaces of VPN networks say of their peers. Throws where one does not answer. */
+  async peers({ vpn }: DesiredNetwork): Promise<ServedPeers> {
+    const { router } = this.#options;
+    const served = vpn.filter(({ server }) => server !== null);
+    const all = served.map(async ({ name }) => {
+      const link = vpnLinkOf(router, name);
+      const script = `ip -o link show dev ${link} && wg show ${link} dump`;
+      const [shown = '', ...dump] = (await runTool(inRouter(router, ['sh', '-c', script]))).split('\n');
+      return [
+        name,
+        {
+          // Its index is never given again.
+          link: `${bootId()} ${shown.split(':', 1)[0]}`,
+          peers: peersIn(dump.join('\n')),
+        },
+      ] as const;
+    });
+    return Object.fromEntries(await Promise.all(all));
   }
 
   async #keepRules(desired: DesiredNetwork): Promise<void> {
@@ -207,12 +235,13 @@ export class Keeper {
         this.#configurations.delete(name);
         await makeWireguardLink(router, name);
       }
-      if (configuration !== this.#configurations.get(name)) {
+      if (!(await this.#isConfigured(name, configuration))) {
         this.#configurations.delete(name);
         // Node gives a socket as the standard input, which no program can open by name.
         const script = `cat | wg syncconf ${name} /dev/stdin`;
         await runTool(inRouter(router, ['sh', '-c', script]), { input: configuration });
         this.#configurations.set(name, configuration);
+        this.#comparedMs.set(name, performance.now());
       }
       const isMissing = (range: string): boolean => link === undefined || !places.has(`route ${range} ${name}`);
       const missing = routes.filter(isMissing);
@@ -223,6 +252,23 @@ export class Keeper {
     } catch (error) {
       return messageOf(error);
     }
+  }
+
+  /**
+   * Setting it again could cost a packet, so the interface of an earlier run is compared first; and
+   * now and then each is, because somebody may have changed it by hand.
+   */
+  async #isConfigured(name: string, configuration: string): Promise<boolean> {
+    const known = this.#configurations.get(name);
+    if (known !== undefined && known !== configuration) return false;
+    const nowMs = performance.now();
+    if (known !== undefined && nowMs - (this.#comparedMs.get(name) ?? 0) < compareMs) return true;
+    this.#comparedMs.set(name, nowMs);
+    const there = await runTool(inRouter(this.#options.router, ['wg', 'showconf', name])).catch(() => '');
+    const hasEndpoints = known === undefined;
+    if (settingsIn(there, hasEndpoints) !== settingsIn(configuration, hasEndpoints)) return false;
+    this.#configurations.set(name, configuration);
+    return true;
   }
 
   /** The addresses at which the resolvers of the host listen. */
@@ -319,6 +365,9 @@ async function isAnswering(name: string): Promise<void> {
     await sleep(answerPauseMs);
   }
 }
+
+/** Of this start of the machine. */
+const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

@@ -6,6 +6,7 @@
  * `PUT /network` has a DesiredNetwork as its body, and answers after a pass that has it in force:
  * a NetworkState. 400: the body has not that form; 409:
  * another agent's word counts here; 503: nothing can be done now. `message` says why.
+ * `GET /peers` answers ServedPeers, or 503.
  */
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -18,7 +19,7 @@ import { MiB, seconds } from '../../schemas/limits/units.ts';
 import type { Keeper } from './keeper.ts';
 import { namesKnown } from './names/known.ts';
 import { watchLinks } from './watch.ts';
-import { DesiredNetwork, type NetworkState } from '../../schemas/wire/net.ts';
+import { DesiredNetwork, type NetworkState, type ServedPeers } from '../../schemas/wire/net.ts';
 
 const decodeDesired = decoder(DesiredNetwork);
 /** Ten thousand members take a tenth of it. */
@@ -32,7 +33,7 @@ export interface ServiceOptions {
   /** Which the resolvers read. */
   readonly names: string;
   readonly router: string;
-  readonly keeper: Pick<Keeper, 'keep'>;
+  readonly keeper: Pick<Keeper, 'keep' | 'peers'>;
   /** Time between two passes while nothing happens. */
   readonly intervalMs: number;
   readonly log: Log;
@@ -137,8 +138,14 @@ export class NetworkService {
     const say = (status: number, body: object): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     };
-    if (request.method !== 'PUT' || request.url !== '/network') {
-      say(404, { message: 'there is PUT /network alone' });
+    const asked = `${request.method} ${request.url}`;
+    if (asked === 'GET /peers') {
+      const outcome = await this.#peers();
+      say(outcome instanceof Error ? 503 : 200, outcome instanceof Error ? { message: outcome.message } : outcome);
+      return;
+    }
+    if (asked !== 'PUT /network') {
+      say(404, { message: 'there are PUT /network and GET /peers' });
       return;
     }
     const body = await bodyOf(request);
@@ -162,6 +169,15 @@ export class NetworkService {
     const outcome = await this.#give(desired);
     if (outcome instanceof Error) say(503, { message: outcome.message });
     else say(200, outcome);
+  }
+
+  async #peers(): Promise<ServedPeers | Error> {
+    if (this.#desired === undefined) return new Error('nothing is desired yet');
+    try {
+      return await this.#options.keeper.peers(this.#desired);
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
   }
 
   #give(desired: DesiredNetwork): Promise<NetworkState | Error> {

@@ -3,7 +3,7 @@
  * A peer is in the tenant network by its own address, as a container is. Pure.
  */
 import { createHash } from 'node:crypto';
-import type { DesiredNetwork, VpnNetwork } from '../../schemas/wire/net.ts';
+import type { DesiredNetwork, ServedPeers, VpnNetwork } from '../../schemas/wire/net.ts';
 
 export const vpnPrefix = 'lsv';
 
@@ -19,6 +19,26 @@ export function vpnConfiguration({ peers }: VpnNetwork, server: NonNullable<VpnN
     return ['[Peer]', `PublicKey = ${key}`, `PresharedKey = ${preshared}`, `AllowedIPs = ${allowed.join(', ')}`];
   });
   return ['[Interface]', `PrivateKey = ${server.private_key}`, `ListenPort = ${server.port}`, ...lines, ''].join('\n');
+}
+
+const noEndpoint = '(none)';
+
+/**
+ * @param dump as `wg show <interface> dump` prints it: a line of the interface, and one of each
+ *   peer
+ */
+export function peersIn(dump: string): ServedPeers[string]['peers'] {
+  const lines = dump.split('\n').filter((line) => line !== '');
+  return lines.slice(1).map((line) => {
+    const [key = '', , endpoint = noEndpoint, , handshake, rx, tx] = line.split('\t');
+    return {
+      key,
+      handshake: Number(handshake),
+      rx_bytes: Number(rx),
+      tx_bytes: Number(tx),
+      endpoint: endpoint === noEndpoint ? null : endpoint,
+    };
+  });
 }
 
 /** Pools of the networks that peers of this tenant are in, where they reach its containers. */

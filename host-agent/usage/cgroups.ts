@@ -5,13 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withoutInactive } from '../docker/answers.ts';
+import type { Traffic } from '../../schemas/records/usage.ts';
 import type { Counters } from './ledger.ts';
-
-/** Since the network namespace was made. */
-export interface Traffic {
-  readonly rxBytes: number;
-  readonly txBytes: number;
-}
 
 export interface Cgroups {
   /**

@@ -1,5 +1,6 @@
 /**
- * What the containers of this host have used, by hour: the sums, and how far each run is counted.
+ * What the containers of this host have used, and the VPN peers that it serves have sent, by hour:
+ * the sums, and how far each run and each peer is counted.
  * Both change together and are written together, so that an agent that goes on from any earlier
  * state counts nothing twice: the engine's counter of a run only grows, and what came since is
  * counted then. It reads no clock (ADR 40).
@@ -8,9 +9,20 @@
  * agent is away; the wall clock tells into which hour it falls. A run is one start of one of the
  * engine's containers; its counter begins at 0.
  */
-import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { ContainerId, PeerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { added, dayOf, hourMs, hourOf, noAmounts, type Amounts } from '../../schemas/records/usage.ts';
+import {
+  dayOf,
+  hourMs,
+  hourOf,
+  noAmounts,
+  noTraffic,
+  sumOf,
+  type Amounts,
+  type Traffic,
+  type Used,
+} from '../../schemas/records/usage.ts';
 import { WallClock, isSameTime, type ClockSpan, type Moment } from './wall-clock.ts';
 
 export interface Run {
@@ -35,10 +47,23 @@ export interface Entry {
   readonly tenant: TenantId;
   /** See UsageItem. */
   readonly part: number;
-  readonly used: Amounts;
+  readonly used: Used;
 }
 
-export type HourEntries = ReadonlyMap<ContainerId, Entry>;
+export type UsedBy = ContainerId | PeerId;
+export type HourEntries = ReadonlyMap<UsedBy, Entry>;
+
+/** A VPN peer, and how far its interface's counters are counted. */
+export interface PeerCounted extends Traffic {
+  readonly tenant: TenantId;
+  readonly id: PeerId;
+  /** The interface: the counters of another one begin at 0. Empty: it is in none now. */
+  readonly link: string;
+  /** Wall time; null: none is known. */
+  readonly handshakeAtMs: number | null;
+  /** Address and port from which it was heard last. */
+  readonly endpoint: string | null;
+}
 
 /** What the engine says of a run. */
 export interface RunSeen {
@@ -70,16 +95,19 @@ export interface LedgerState {
   /** The first hour that is not closed. */
   readonly openFrom: number;
   readonly runs: ReadonlyMap<string, Run>;
+  /** By public key; undefined: no look was made at them yet. */
+  readonly peers?: ReadonlyMap<string, PeerCounted> | undefined;
   readonly hours: ReadonlyMap<number, HourEntries>;
-  /** How many containers of each tenant the newest day has had, for their parts. */
+  /** How many containers and peers of each tenant the newest day has had, for their parts. */
   readonly counted: { readonly day: string; readonly tenants: ReadonlyMap<TenantId, number> };
 }
 
 /** What has changed since the last call of `changes`. */
 export interface LedgerChanges {
   readonly runs: ReadonlySet<string>;
+  readonly peers: ReadonlySet<string>;
   /** By hour. */
-  readonly entries: ReadonlyMap<number, ReadonlySet<ContainerId>>;
+  readonly entries: ReadonlyMap<number, ReadonlySet<UsedBy>>;
 }
 
 export const beginLedger = ({ nowMs, steadyMs }: Moment, boot: string | null): LedgerState => ({
@@ -124,15 +152,17 @@ export class Ledger {
   readonly #hasRebooted: boolean;
   readonly #clock: WallClock;
   readonly #runs: Map<string, Run>;
-  readonly #hours: Map<number, Map<ContainerId, Entry>>;
+  #peers: Map<string, PeerCounted> | undefined;
+  readonly #hours: Map<number, Map<UsedBy, Entry>>;
   readonly #counted: { day: string; tenants: Map<TenantId, number> };
   #openFrom: number;
   #changedRuns = new Set<string>();
-  #changedEntries = new Map<number, Set<ContainerId>>();
+  #changedPeers = new Set<string>();
+  #changedEntries = new Map<number, Set<UsedBy>>();
 
   /** @param boot of the machine now; null: unknown, so machine time is that of this process */
   constructor(state: LedgerState, boot: string | null) {
-    const { sinceMs, openFrom, runs, hours, counted } = state;
+    const { sinceMs, openFrom, runs, peers, hours, counted } = state;
     const isSameBoot = state.boot === boot;
     this.#hasRebooted = !isSameBoot && boot !== null && typeof state.boot === 'string';
     this.sinceMs = sinceMs;
@@ -142,6 +172,7 @@ export class Ledger {
     this.#clock = new WallClock(isSameBoot ? (state.clock ?? []) : []);
     this.#openFrom = openFrom;
     this.#runs = new Map(isSameBoot ? runs : Array.from(runs, ([id, run]) => [id, this.#ofEarlier(run)]));
+    this.#peers = peers === undefined ? undefined : new Map(peers);
     this.#hours = new Map(Array.from(hours, ([hour, entries]) => [hour, new Map(entries)]));
     this.#counted = { day: counted.day, tenants: new Map(counted.tenants) };
   }
@@ -159,20 +190,22 @@ export class Ledger {
       clock: this.#clock.spans,
       openFrom: this.#openFrom,
       runs: this.#runs,
+      peers: this.#peers,
       hours: this.#hours,
       counted: this.#counted,
     };
   }
 
   changes(): LedgerChanges {
-    const changes = { runs: this.#changedRuns, entries: this.#changedEntries };
+    const changes = { runs: this.#changedRuns, peers: this.#changedPeers, entries: this.#changedEntries };
     this.#changedRuns = new Set();
+    this.#changedPeers = new Set();
     this.#changedEntries = new Map();
     return changes;
   }
 
   get hasChanged(): boolean {
-    return this.#changedRuns.size > 0 || this.#changedEntries.size > 0;
+    return this.#changedRuns.size > 0 || this.#changedPeers.size > 0 || this.#changedEntries.size > 0;
   }
 
   /** The run that goes on, if it is this one. */
@@ -237,6 +270,41 @@ export class Ledger {
     if (counters !== undefined && counters.cpuMs < (run.cpuMs ?? 0)) return;
     this.#clock.look(moment);
     this.#advance(dockerId, run, moment, counters);
+  }
+
+  /**
+   * Counts what has come since the last look, for the hour of now. What interfaces had counted
+   * before the first look is in no ledger, or in an earlier one.
+   * @param seen by public key: all peers that are let in now
+   */
+  countPeers(seen: ReadonlyMap<string, PeerCounted>, { nowMs }: Moment): void {
+    const isFirst = this.#peers === undefined;
+    const peers = (this.#peers ??= new Map());
+    const put = (key: string, peer: PeerCounted | undefined): void => {
+      if (peer === undefined) peers.delete(key);
+      else peers.set(key, peer);
+      this.#changedPeers.add(key);
+    };
+    for (const [key, peer] of peers) {
+      if (seen.has(key)) continue;
+      const isForgotten = (peer.handshakeAtMs ?? 0) < nowMs - limits.usageAgeMs;
+      if (isForgotten || peer.link !== '') put(key, isForgotten ? undefined : { ...peer, link: '', ...noTraffic });
+    }
+    for (const [key, peer] of seen) {
+      const before = peers.get(key);
+      const goesOn = before?.link === peer.link && peer.rxBytes >= before.rxBytes && peer.txBytes >= before.txBytes;
+      const { rxBytes, txBytes } = goesOn ? before : noTraffic;
+      const used = { rxBytes: peer.rxBytes - rxBytes, txBytes: peer.txBytes - txBytes };
+      const now = {
+        ...peer,
+        handshakeAtMs: peer.handshakeAtMs ?? before?.handshakeAtMs ?? null,
+        endpoint: peer.endpoint ?? before?.endpoint ?? null,
+      };
+      if (!isDeepStrictEqual(now, before)) put(key, now);
+      if (!isFirst && used.rxBytes + used.txBytes > 0) this.#add(peer, Math.max(hourOf(nowMs), this.#openFrom), used);
+    }
+    // A look that found none is a first one, too.
+    if (isFirst) this.#changedPeers.add('');
   }
 
   /** The runs that it knows of: ids of the engine's containers. */
@@ -304,18 +372,18 @@ export class Ledger {
     this.#changedRuns.add(dockerId);
   }
 
-  #add({ tenant, id }: Run, hour: number, used: Amounts): void {
-    const entries = this.#hours.get(hour) ?? new Map<ContainerId, Entry>();
+  #add({ tenant, id }: { readonly tenant: TenantId; readonly id: UsedBy }, hour: number, used: Used): void {
+    const entries = this.#hours.get(hour) ?? new Map<UsedBy, Entry>();
     this.#hours.set(hour, entries);
     const before = entries.get(id);
     const part = before?.part ?? this.#partOf(tenant, id, hour);
-    entries.set(id, { tenant, part, used: added(before?.used ?? noAmounts, used) });
+    entries.set(id, { tenant, part, used: sumOf(before?.used, used) });
     const changed = this.#changedEntries.get(hour) ?? new Set();
     this.#changedEntries.set(hour, changed.add(id));
   }
 
-  /** A container stays in one message of its day, and a message has so many containers at most. */
-  #partOf(tenant: TenantId, id: ContainerId, hour: number): number {
+  /** Each stays in one message of its day, and a message has so many of them at most. */
+  #partOf(tenant: TenantId, id: UsedBy, hour: number): number {
     const day = dayOf(hour);
     const known = dayOf(hour - 1) === day ? this.#hours.get(hour - 1)?.get(id) : undefined;
     if (known !== undefined) return known.part;

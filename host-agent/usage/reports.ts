@@ -1,20 +1,22 @@
 /**
- * Sends what containers have used to the owners of their tenants: the hours that are still open
- * every few minutes, and soon after a run has ended; each closed hour until its owners have taken
- * all of it.
+ * Sends what containers have used, and VPN peers have sent, to the owners of their tenants: the
+ * hours that are still open every few minutes, and soon after a run has ended; each closed hour
+ * until its owners have taken all of it. How peers were seen last goes more often, and again to
+ * each owner that is new.
  */
 import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { createNotify } from '../../lib/notify.ts';
 import { sleep } from '../../lib/time/backoff.ts';
-import type { ContainerId } from '../../schemas/ids.ts';
+import { every } from '../../lib/time/every.ts';
+import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { toStored, type Amounts, type UsageItem } from '../../schemas/records/usage.ts';
-import { UsageAnswer, type UsageReport } from '../../schemas/wire/host.ts';
+import { storedOf, type UsageItem, type Used } from '../../schemas/records/usage.ts';
+import { UsageAnswer, type PeerSeen, type UsageReport } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Request } from '../link/connection.ts';
-import type { HourEntries } from './ledger.ts';
+import type { HourEntries, PeerCounted, UsedBy } from './ledger.ts';
 import type { KeptHour, UsageStore } from './store.ts';
 
 /** Ends of runs, and of an hour, wait for others. */
@@ -29,6 +31,7 @@ interface UsageReportsParts {
   readonly sender: Sender;
   readonly request: Request;
   readonly everyMs: number;
+  readonly peersEveryMs: number;
   readonly onReport: (result: 'acknowledged' | 'failed') => void;
   /** Items that an owner refuses for good. */
   readonly onRefused: (items: number) => void;
@@ -40,8 +43,35 @@ export interface UsageReports {
   ended(): void;
   /** Once; whether all of it was taken. */
   report(): Promise<boolean>;
+  /** Once: peers that owners have not heard of, or not since they changed. */
+  reportPeers(): Promise<void>;
   /** Resolves when the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
+}
+
+const seenOf = ({ tenant, id, handshakeAtMs, rxBytes, txBytes, endpoint }: PeerCounted): PeerSeen => ({
+  tenant,
+  id,
+  handshake_at_ms: handshakeAtMs,
+  rx_bytes: rxBytes,
+  tx_bytes: txBytes,
+  endpoint,
+});
+
+/** By the partition of the tenant that each is of. */
+function byPartition<T>(
+  items: Iterable<T>,
+  tenantOf: (item: T) => TenantId,
+  partitions: number,
+): ReadonlyMap<number, readonly T[]> {
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const partition = partitionOf(tenantOf(item), partitions);
+    const group = groups.get(partition) ?? [];
+    groups.set(partition, group);
+    group.push(item);
+  }
+  return groups;
 }
 
 /** What an owner said of an item; `outOfTime` is a case of `later`. */
@@ -52,11 +82,11 @@ type Outcomes = ReadonlyMap<Item, Outcome>;
 
 const isSettled = (outcome: Outcome | undefined): boolean => outcome === 'taken' || outcome === 'refused';
 
-type Item = UsageItem & { readonly sum: Amounts };
+type Item = UsageItem & { readonly sum: Used };
 
 function* itemsOf(hour: number, entries: HourEntries): Generator<Item, void, void> {
   for (const [id, { tenant, part, used }] of entries) {
-    yield { tenant, id, hour, part, used: toStored(used), sum: used };
+    yield { tenant, id, hour, part, used: storedOf(used), sum: used };
   }
 }
 
@@ -72,7 +102,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
   const { store, log } = parts;
   const news = createNotify();
   /** Sums of open hours that owners have. A sum that grows is another one. */
-  const taken = new Map<number, Map<ContainerId, Amounts>>();
+  const taken = new Map<number, Map<UsedBy, Used>>();
 
   /** @returns undefined: no answer */
   const send = async (partition: number, source: string, items: readonly Item[]): Promise<Outcomes | undefined> => {
@@ -101,15 +131,8 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
 
   /** Partition by partition. One that does not answer holds up no other. */
   const sendAll = async (source: string, items: Iterable<Item>, partitions: number): Promise<Outcomes> => {
-    const byPartition = new Map<number, Item[]>();
-    for (const item of items) {
-      const partition = partitionOf(item.tenant, partitions);
-      const ofPartition = byPartition.get(partition) ?? [];
-      byPartition.set(partition, ofPartition);
-      ofPartition.push(item);
-    }
     const outcomes = new Map<Item, Outcome>();
-    for (const [partition, ofPartition] of byPartition) {
+    for (const [partition, ofPartition] of byPartition(items, ({ tenant }) => tenant, partitions)) {
       for (let from = 0; from < ofPartition.length; from += limits.usageReportItems) {
         const answered = await send(partition, source, ofPartition.slice(from, from + limits.usageReportItems));
         if (answered === undefined) break;
@@ -132,7 +155,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
     const outcomes = await sendAll(source, due, partitions);
     for (const [{ hour, id, sum }, outcome] of outcomes) {
       if (!isSettled(outcome)) continue;
-      taken.set(hour, (taken.get(hour) ?? new Map<ContainerId, Amounts>()).set(id, sum));
+      taken.set(hour, (taken.get(hour) ?? new Map<UsedBy, Used>()).set(id, sum));
     }
     return progressOf(due, outcomes);
   };
@@ -164,6 +187,66 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
     return progress === 'whole';
   };
 
+  /** By public key: as the owner of its tenant heard of it. */
+  const heard = new Map<string, PeerCounted>();
+  /** By partition: the memory of its owner. */
+  const memories = new Map<number, string | undefined>();
+
+  /** @returns the memory of the owner; undefined: no answer */
+  const sendPeers = async (partition: number, seen: readonly PeerSeen[]): Promise<string | undefined> => {
+    const message: UsageReport = {
+      v: 1,
+      ...protocolFields,
+      partition,
+      source: store.source(),
+      items: [],
+      seen: [...seen],
+    };
+    const bytes = await parts.request(
+      subjects.hostUsage(parts.sender),
+      JSON.stringify(message),
+      limits.usageReportTimeoutMs,
+    );
+    const answer = decodeAnswer(bytes);
+    return answer.ok ? answer.memory : undefined;
+  };
+
+  const reportPeersOf = async (
+    partition: number,
+    peers: readonly (readonly [string, PeerCounted])[],
+  ): Promise<void> => {
+    for (;;) {
+      const due = peers.filter(([key, peer]) => heard.get(key) !== peer);
+      let memory: string | undefined;
+      for (let from = 0; from === 0 || from < due.length; from += limits.usageReportItems) {
+        const batch = due.slice(from, from + limits.usageReportItems);
+        memory = await sendPeers(
+          partition,
+          batch.map(([, peer]) => seenOf(peer)),
+        );
+        if (memory === undefined) return;
+        for (const [key, peer] of batch) heard.set(key, peer);
+      }
+      const isKnown = memories.get(partition) === memory;
+      memories.set(partition, memory);
+      if (isKnown || due.length === peers.length) return;
+      // The owner is new, and knows those of this report alone.
+      for (const [key] of peers) heard.delete(key);
+    }
+  };
+
+  const reportPeers = async (): Promise<void> => {
+    const partitions = parts.partitions();
+    if (partitions === undefined) return;
+    const { peers = new Map<string, PeerCounted>() } = store.ledger.state();
+    for (const key of heard.keys()) if (!peers.has(key)) heard.delete(key);
+    for (const [partition, ofPartition] of byPartition(peers, ([, { tenant }]) => tenant, partitions)) {
+      await reportPeersOf(partition, ofPartition).catch((error: unknown) =>
+        log.debug('peers_report_failed', { partition, error }),
+      );
+    }
+  };
+
   let hasEnded = false;
   /** Between two reports, and from the end of a run to its report. */
   const soonMs = Math.min(usageReportSoonMs, parts.everyMs);
@@ -173,7 +256,9 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
       news.notify();
     },
     report,
+    reportPeers,
     run: async (signal) => {
+      void every(() => parts.peersEveryMs, reportPeers, signal);
       // Not in step with other hosts.
       for (let pauseMs = parts.everyMs * Math.random(); ; pauseMs = parts.everyMs * (0.9 + Math.random() / 5)) {
         if (!hasEnded) await news.wait(pauseMs, signal);

@@ -14,15 +14,32 @@ import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { nullable } from '../../schemas/api/nullable.ts';
-import { ContainerId, TenantId, isContainerId } from '../../schemas/ids.ts';
+import { ContainerId, PeerId, TenantId, isContainerId, isPeerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { minutes } from '../../schemas/limits/units.ts';
-import { StoredAmounts, UsageSource, fromStored, hourOf, isInTime, toStored } from '../../schemas/records/usage.ts';
+import {
+  StoredAmounts,
+  StoredTraffic,
+  UsageSource,
+  hourOf,
+  isInTime,
+  storedOf,
+  usedOf,
+} from '../../schemas/records/usage.ts';
 import type { MachineTime } from '../link/machine-time.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
 import { readDecoded, removeFile, syncFolder, writeAtomically } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
-import { Ledger, beginLedger, type Entry, type HourEntries, type LedgerState, type Run } from './ledger.ts';
+import {
+  Ledger,
+  beginLedger,
+  type Entry,
+  type HourEntries,
+  type LedgerState,
+  type PeerCounted,
+  type Run,
+  type UsedBy,
+} from './ledger.ts';
 import type { Moment } from './wall-clock.ts';
 
 /**
@@ -43,7 +60,16 @@ const RunStored = Type.Object({
   memBytes: Count,
   isOver: Type.Boolean(),
 });
-const EntryStored = Type.Tuple([TenantId, Count, StoredAmounts]);
+const PeerStored = Type.Object({
+  tenant: TenantId,
+  id: PeerId,
+  link: Type.String(),
+  rxBytes: Count,
+  txBytes: Count,
+  handshakeAtMs: nullable(Count),
+  endpoint: nullable(Type.String()),
+});
+const EntryStored = Type.Tuple([TenantId, Count, Type.Union([StoredAmounts, StoredTraffic])]);
 const EntriesStored = Type.Record(Type.String(), EntryStored);
 const CountedStored = Type.Object({ day: Type.String(), tenants: Type.Record(Type.String(), Count) });
 const ClockStored = Type.Array(Type.Object({ offsetMs: Type.Number(), fromMs: Type.Number(), untilMs: Type.Number() }));
@@ -58,6 +84,8 @@ const decodeFile = decoder(
     sinceAtMs: Type.Optional(Type.Number()),
     ...heads,
     runs: Type.Record(Type.String(), RunStored),
+    /** Absent: no look was made at them yet. */
+    peers: Type.Optional(Type.Record(Type.String(), PeerStored)),
     hours: byHour(EntriesStored),
   }),
 );
@@ -69,20 +97,24 @@ const decodeLine = decoder(
     ...heads,
     /** Null: gone. */
     runs: Type.Record(Type.String(), nullable(RunStored)),
+    /** Absent: as before. */
+    peers: Type.Optional(Type.Record(Type.String(), nullable(PeerStored))),
     hours: byHour(Type.Record(Type.String(), nullable(EntryStored))),
   }),
 );
 const decodeHour = decoder(Type.Object({ v: Type.Literal(1), source: UsageSource, entries: EntriesStored }));
 
-const entryStored = ({ tenant, part, used }: Entry): Static<typeof EntryStored> => [tenant, part, toStored(used)];
+const entryStored = ({ tenant, part, used }: Entry): Static<typeof EntryStored> => [tenant, part, storedOf(used)];
 const entryOf = ([tenant, part, used]: Static<typeof EntryStored>): Entry => ({
   tenant,
   part,
-  used: fromStored(used),
+  used: usedOf(used),
 });
 
-function* entriesOf(stored: Static<typeof EntriesStored>): Generator<[ContainerId, Entry], void, void> {
-  for (const [id, entry] of Object.entries(stored)) if (isContainerId(id)) yield [id, entryOf(entry)];
+const isUsedBy = (id: string): id is UsedBy => isContainerId(id) || isPeerId(id);
+
+function* entriesOf(stored: Static<typeof EntriesStored>): Generator<[UsedBy, Entry], void, void> {
+  for (const [id, entry] of Object.entries(stored)) if (isUsedBy(id)) yield [id, entryOf(entry)];
 }
 const entriesStored = (entries: HourEntries): Static<typeof EntriesStored> =>
   Object.fromEntries(Array.from(entries, ([id, entry]) => [id, entryStored(entry)]));
@@ -182,12 +214,15 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
   const changes = () => {
     if (!ledger.hasChanged && !isBeginDue) return undefined;
     isBeginDue = false;
-    const { runs, hours } = ledger.state();
+    const { runs, peers, hours } = ledger.state();
     const changed = ledger.changes();
     return {
       source,
       ...headsNow(),
       runs: Object.fromEntries([...changed.runs].map((dockerId) => [dockerId, runs.get(dockerId) ?? null])),
+      ...(changed.peers.size === 0
+        ? {}
+        : { peers: Object.fromEntries([...changed.peers].map((key) => [key, peers?.get(key) ?? null])) }),
       hours: Object.fromEntries(
         Array.from(changed.entries, ([hour, ids]) => [
           hour,
@@ -202,7 +237,7 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
     };
   };
   const whole = () => {
-    const { sinceMs, sinceAtMs, runs, hours } = ledger.state();
+    const { sinceMs, sinceAtMs, runs, peers, hours } = ledger.state();
     return {
       source,
       sinceMs,
@@ -210,6 +245,7 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
       ...(sinceAtMs === undefined ? {} : { sinceAtMs }),
       ...headsNow(),
       runs: Object.fromEntries(runs),
+      ...(peers === undefined ? {} : { peers: Object.fromEntries(peers) }),
       hours: Object.fromEntries(Array.from(hours, ([hour, entries]) => [hour, entriesStored(entries)])),
     };
   };
@@ -295,17 +331,23 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
 function stateIn(file: ReturnType<typeof decodeFile>, lines: readonly ReturnType<typeof decodeLine>[]): LedgerState {
   const { openFrom, counted, clock } = lines.at(-1) ?? file;
   const runs = new Map<string, Run>();
-  const hours = new Map<number, Map<ContainerId, Entry>>();
+  let peers: Map<string, PeerCounted> | undefined;
+  const hours = new Map<number, Map<UsedBy, Entry>>();
   for (const read of [file, ...lines]) {
     for (const [dockerId, run] of Object.entries(read.runs)) {
       if (run === null) runs.delete(dockerId);
       else runs.set(dockerId, run);
     }
+    if (read.peers !== undefined) peers ??= new Map();
+    for (const [key, peer] of Object.entries(read.peers ?? {})) {
+      if (peer === null) peers?.delete(key);
+      else peers?.set(key, peer);
+    }
     for (const [hour, entries] of Object.entries(read.hours)) {
-      const known = hours.get(Number(hour)) ?? new Map<ContainerId, Entry>();
+      const known = hours.get(Number(hour)) ?? new Map<UsedBy, Entry>();
       hours.set(Number(hour), known);
       for (const [id, entry] of Object.entries(entries)) {
-        if (!isContainerId(id)) continue;
+        if (!isUsedBy(id)) continue;
         if (entry === null) known.delete(id);
         else known.set(id, entryOf(entry));
       }
@@ -316,7 +358,7 @@ function stateIn(file: ReturnType<typeof decodeFile>, lines: readonly ReturnType
   const { sinceMs, sinceAtMs, boot } = file;
   // Without a boot, machine times are of a process that has ended.
   const machine = typeof boot === 'string' ? { boot, sinceAtMs, clock } : {};
-  return { sinceMs, ...machine, openFrom, runs, hours, counted: { day: counted.day, tenants } };
+  return { sinceMs, ...machine, openFrom, runs, peers, hours, counted: { day: counted.day, tenants } };
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -2,7 +2,8 @@
 import { memoryIn, type Inspection, type Stats } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { sandboxOf } from '../docker/observed.ts';
-import type { Cgroups, Traffic } from './cgroups.ts';
+import type { Traffic } from '../../schemas/records/usage.ts';
+import type { Cgroups } from './cgroups.ts';
 import type { Counters } from './ledger.ts';
 
 export interface Use extends Counters {

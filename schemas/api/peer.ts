@@ -76,6 +76,20 @@ export const PeerView = Type.Object(
     public_key: Type.String(),
     certificate: Type.Object({ serial: Type.String(), not_after: Type.String() }),
     tokens: Type.Array(PeerTokenView),
+    last_handshake_at: nullable(
+      Type.String({
+        description: 'Of WireGuard, as the host that serves the network sees it. Null: none that is known.',
+      }),
+    ),
+    rx_bytes: nullable(
+      Type.Integer({ minimum: 0, description: 'Came from the device since its server let it in. Null: unknown.' }),
+    ),
+    tx_bytes: nullable(Type.Integer({ minimum: 0, description: 'Went to the device. Null: unknown.' })),
+    endpoint: nullable(
+      Type.String({
+        description: 'Address and port of the device. Null: unknown, or the token has not the scope `vpn`.',
+      }),
+    ),
     /** Reason why the network refuses the peer, and the remedy. */
     problem: nullable(Type.String()),
     inserted_at: Type.String(),
@@ -84,6 +98,17 @@ export const PeerView = Type.Object(
   { additionalProperties: false },
 );
 export type PeerView = Static<typeof PeerView>;
+
+/** What a peer sent and got in one hour; hours without any have no row. */
+export const PeerTraffic = Type.Object(
+  {
+    at: Type.String({ description: 'The start of the hour.' }),
+    rx_bytes: Type.Integer({ minimum: 0, description: 'Came from the device.' }),
+    tx_bytes: Type.Integer({ minimum: 0, description: 'Went to the device.' }),
+  },
+  { additionalProperties: false },
+);
+export type PeerTraffic = Static<typeof PeerTraffic>;
 
 /** With secrets that only the request that made them returns. */
 export const PeerWithSecrets = Type.Object(

@@ -1,14 +1,15 @@
 /**
- * What containers used, by UTC hour: as agents send it, as the stream USAGE holds it, and how it is
- * merged. Pure.
+ * What containers used and VPN peers sent, by UTC hour: as agents send it, as the stream USAGE
+ * holds it, and how it is merged. Pure.
  *
- * A message of the stream has the sums of one day, of the containers of one tenant on one host, as
- * one state folder of its agent counted them (`source`): an agent whose folder was lost begins
- * another message, and never overwrites what it can't know. A report has absolute sums, so that one
- * that comes twice, or late, changes nothing: each sum only grows (ADR 40).
+ * A message of the stream has the sums of one day, of the containers of one tenant on one host, and
+ * of its peers in the VPN networks that the host serves, as one state folder of its agent counted
+ * them (`source`): an agent whose folder was lost begins another message, and never overwrites what
+ * it can't know. A report has absolute sums, so that one that comes twice, or late, changes
+ * nothing: each sum only grows (ADR 40).
  */
 import Type, { type Static } from 'typebox';
-import { ContainerId, TenantId } from '../ids.ts';
+import { ContainerId, PeerId, TenantId } from '../ids.ts';
 import type { Capacity } from '../api/host.ts';
 import { limits } from '../limits.ts';
 
@@ -47,6 +48,35 @@ export const fromStored = ([runMs, cpuMs, memByteMs]: StoredAmounts): Amounts =>
   memByteMs: BigInt(memByteMs),
 });
 
+/** Bytes of a VPN peer in one hour, as its server sees them: from it, and to it. */
+export interface Traffic {
+  readonly rxBytes: number;
+  readonly txBytes: number;
+}
+export const noTraffic: Traffic = { rxBytes: 0, txBytes: 0 };
+
+/** A petabyte in an hour is more than any interface carries, and a sum of many is still exact. */
+const TrafficCount = Type.Integer({ minimum: 0, maximum: 10 ** 15 });
+export const StoredTraffic = Type.Tuple([TrafficCount, TrafficCount]);
+export type StoredTraffic = Static<typeof StoredTraffic>;
+
+/** Of a container, or of a VPN peer. */
+export type Used = Amounts | Traffic;
+
+export const storedOf = (used: Used): StoredAmounts | StoredTraffic =>
+  'rxBytes' in used ? [used.rxBytes, used.txBytes] : toStored(used);
+export const usedOf = (stored: StoredAmounts | StoredTraffic): Used =>
+  isTraffic(stored) ? { rxBytes: stored[0], txBytes: stored[1] } : fromStored(stored);
+
+/** @param before of the same container or peer; undefined: nothing */
+export function sumOf(before: Used | undefined, used: Used): Used {
+  if (!('rxBytes' in used)) return added(before !== undefined && 'runMs' in before ? before : noAmounts, used);
+  const { rxBytes, txBytes } = before !== undefined && 'rxBytes' in before ? before : noTraffic;
+  return { rxBytes: rxBytes + used.rxBytes, txBytes: txBytes + used.txBytes };
+}
+
+export const isTraffic = (used: StoredAmounts | StoredTraffic): used is StoredTraffic => used.length === 2;
+
 /**
  * Whether a container can have used this in an hour on a host that offers `most`. With
  * `usageRunsAtOnce` runs at a time: the versions of an update overlap.
@@ -59,26 +89,33 @@ export function isPossible(used: StoredAmounts, { cpu_millis: cpuMillis, mem_byt
   );
 }
 
-/** One container in one hour, counted from 1970. */
+/** One container or one VPN peer in one hour, counted from 1970. */
 export const UsageItem = Type.Object({
   tenant: TenantId,
-  id: ContainerId,
+  /** Of a peer if `used` is traffic. */
+  id: Type.Union([ContainerId, PeerId]),
   hour: Type.Integer({ minimum: 0, maximum: 10_000_000 }),
   /** Which message of its day it is in: the agent bounds how many containers each has. */
   part: Type.Integer({ minimum: 0, maximum: limits.usageParts - 1 }),
-  used: StoredAmounts,
+  used: Type.Union([StoredAmounts, StoredTraffic]),
 });
 export type UsageItem = Static<typeof UsageItem>;
+
+const hourOfDayPattern = '^(?:1?\\d|2[0-3])$';
+const byHourOfDay = <T extends Type.TSchema>(schema: T) =>
+  Type.Record(Type.String(), Type.Record(Type.String({ pattern: hourOfDayPattern }), schema));
 
 /** Of a state folder of an agent. */
 export const UsageSource = Type.String({ pattern: '^[0-9a-f]{32}$' });
 
-/** A message of the stream USAGE: by container and hour of the day. */
+/** A message of the stream USAGE: by container or peer, and by hour of the day. */
 export const UsageDay = Type.Object({
   v: Type.Literal(1),
   /** The owner adds them from its records. */
   names: Type.Record(Type.String(), Type.String()),
-  containers: Type.Record(Type.String(), Type.Record(Type.String({ pattern: '^(?:1?\\d|2[0-3])$' }), StoredAmounts)),
+  containers: byHourOfDay(StoredAmounts),
+  /** Absent: no peers. */
+  peers: Type.Optional(byHourOfDay(StoredTraffic)),
 });
 export type UsageDay = Static<typeof UsageDay>;
 
@@ -86,7 +123,7 @@ export const noUsage: UsageDay = { v: 1, names: {}, containers: {} };
 
 /** An item as its owner has checked it. */
 export interface OwnedItem extends Pick<UsageItem, 'id' | 'hour' | 'used'> {
-  /** Undefined: a release before removed the container. */
+  /** Undefined: it is a peer, or a release before removed the container. */
   readonly name: string | undefined;
 }
 
@@ -115,21 +152,42 @@ export function daysBetween(from: number, to: number): string[] {
 export function merged(day: UsageDay, items: readonly OwnedItem[]): UsageDay {
   const names = { ...day.names };
   const containers = { ...day.containers };
+  const peers = { ...day.peers };
   let isNews = false;
-  for (const { id, hour, used, name } of items) {
-    const before = containers[id]?.[hourOfDay(hour)];
-    const after = before === undefined ? used : toStored(larger(fromStored(before), fromStored(used)));
-    if (before !== undefined && after.every((value, index) => value === before[index])) continue;
+  const put = <T extends readonly unknown[]>(
+    all: Record<string, Record<string, T>>,
+    { id, hour }: Pick<OwnedItem, 'id' | 'hour'>,
+    used: T,
+    largerOf: (one: T, other: T) => T,
+  ): boolean => {
+    const before = all[id]?.[hourOfDay(hour)];
+    const after = before === undefined ? used : largerOf(before, used);
+    if (before !== undefined && after.every((value, index) => value === before[index])) return false;
+    all[id] = { ...all[id], [hourOfDay(hour)]: after };
     isNews = true;
-    containers[id] = { ...containers[id], [hourOfDay(hour)]: after };
-    if (name !== undefined) names[id] = name;
+    return true;
+  };
+  for (const item of items) {
+    const { id, used, name } = item;
+    if (isTraffic(used)) put(peers, item, used, largerTraffic);
+    else if (put(containers, item, used, largerStored) && name !== undefined) names[id] = name;
   }
-  return isNews ? { v: 1, names, containers } : day;
+  return isNews ? { v: 1, names, containers, ...(Object.keys(peers).length === 0 ? {} : { peers }) } : day;
 }
 
-/** True if the day has a sum of this container's hour. */
-export const hasHour = ({ containers }: UsageDay, { id, hour }: Pick<OwnedItem, 'id' | 'hour'>): boolean =>
-  containers[id]?.[hourOfDay(hour)] !== undefined;
+const largerStored = (one: StoredAmounts, other: StoredAmounts): StoredAmounts =>
+  toStored(larger(fromStored(one), fromStored(other)));
+const largerTraffic = (one: StoredTraffic, other: StoredTraffic): StoredTraffic => [
+  Math.max(one[0], other[0]),
+  Math.max(one[1], other[1]),
+];
+
+/** True if the day has a sum of this hour of the container or peer. */
+export const hasHour = ({ containers, peers }: UsageDay, { id, hour }: Pick<OwnedItem, 'id' | 'hour'>): boolean =>
+  containers[id]?.[hourOfDay(hour)] !== undefined || peers?.[id]?.[hourOfDay(hour)] !== undefined;
+
+/** True if the day has any hour of the peer. */
+export const hasPeer = ({ peers }: UsageDay, id: string): boolean => peers?.[id] !== undefined;
 
 /** What one container used, and its name if it is known. */
 export interface Sum extends Amounts {
@@ -142,14 +200,18 @@ export interface Hours {
   readonly to: number;
 }
 
-/** What each container of a day used in each of these hours. */
-function* usedIn({ containers }: UsageDay, firstHour: number, { from, to }: Hours) {
-  for (const [id, byHour] of Object.entries(containers)) {
-    for (const [hour, used] of Object.entries(byHour)) {
-      const at = firstHour + Number(hour);
-      if (at >= from && at < to) yield { id, at, used: fromStored(used) };
-    }
+/** What is of these hours in a day that begins with this one. */
+function* within<T>(byHour: Readonly<Record<string, T>>, firstHour: number, { from, to }: Hours) {
+  for (const [hour, used] of Object.entries(byHour)) {
+    const at = firstHour + Number(hour);
+    if (at >= from && at < to) yield { at, used };
   }
+}
+
+/** What each container of a day used in each of these hours. */
+function* usedIn({ containers }: UsageDay, firstHour: number, hours: Hours) {
+  for (const [id, byHour] of Object.entries(containers))
+    for (const { at, used } of within(byHour, firstHour, hours)) yield { id, at, used: fromStored(used) };
 }
 
 /** Adds these hours of a day to the sums of its containers. */
@@ -163,4 +225,18 @@ export function addHours(sums: Map<string, Sum>, day: UsageDay, firstHour: numbe
 /** Adds these hours of a day to the sums of all containers by hour. */
 export function addToHours(sums: Map<number, Amounts>, day: UsageDay, firstHour: number, hours: Hours): void {
   for (const { at, used } of usedIn(day, firstHour, hours)) sums.set(at, added(sums.get(at) ?? noAmounts, used));
+}
+
+/** Adds these hours of a day to the traffic of one peer by hour. */
+export function addTraffic(
+  sums: Map<number, Traffic>,
+  { peers }: UsageDay,
+  peer: PeerId,
+  firstHour: number,
+  hours: Hours,
+): void {
+  for (const { at, used } of within(peers?.[peer] ?? {}, firstHour, hours)) {
+    const { rxBytes, txBytes } = sums.get(at) ?? noTraffic;
+    sums.set(at, { rxBytes: rxBytes + used[0], txBytes: txBytes + used[1] });
+  }
 }

@@ -260,8 +260,9 @@ const reads = {
   'host.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(HostView, 'key'))),
   /** `after`: the `next` of an earlier page; null: from the beginning. */
   'revocation.list': ask({ ...ofPartition, after: nullable(text) }, RevocationPage),
-  'peer.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
-  'peer.get': ask(ofPeer, forwarded<typeof PeerView>()),
+  /** `endpoints`: whether the asker may know from where devices connect. */
+  'peer.list': ask({ ...ofTenant, ...page, endpoints: Type.Optional(flag) }, forwarded<TSchema>()),
+  'peer.get': ask({ ...ofPeer, endpoints: Type.Optional(flag) }, forwarded<typeof PeerView>()),
   /** Answers what the create would: name taken, over quota, or `ok`. Creates nothing. */
   'peer.check': ask({ ...ofTenant, name: text }, forwarded<Nothing>()),
   /**

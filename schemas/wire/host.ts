@@ -353,16 +353,33 @@ export const Beat = Type.Object({
 });
 export type Beat = Static<typeof Beat>;
 
+/** A VPN peer as the WireGuard interface of its server has it. */
+export const PeerSeen = Type.Object({
+  tenant: TenantId,
+  id: PeerId,
+  /** Null: none since the interface was made. */
+  handshake_at_ms: nullable(Count),
+  /** Since the interface was made, or the peer was let in again. */
+  rx_bytes: Count,
+  tx_bytes: Count,
+  /** Address and port from which it was heard last. */
+  endpoint: nullable(Type.String({ maxLength: 64 })),
+});
+export type PeerSeen = Static<typeof PeerSeen>;
+
 /**
- * `agent.<host>.<user key>.usage` (request): what containers of one partition have used, in
- * absolute sums. Its owner answers when the stream USAGE has them.
+ * `agent.<host>.<user key>.usage` (request): what containers of one partition have used, and VPN
+ * peers have sent, in absolute sums. Its owner answers when the stream USAGE has them. How peers
+ * were seen last is in its memory alone.
  */
 export const UsageReport = Type.Object({
   v: Type.Literal(1),
   protocol: Protocol,
   partition: Type.Integer({ minimum: 0 }),
   source: UsageSource,
-  items: Type.Array(UsageItem, { minItems: 1, maxItems: limits.usageReportItems }),
+  items: Type.Array(UsageItem, { maxItems: limits.usageReportItems }),
+  /** Peers that have changed since the last report. Absent: the sender does not say. */
+  seen: Type.Optional(Type.Array(PeerSeen, { maxItems: limits.usageReportItems })),
 });
 export type UsageReport = Static<typeof UsageReport>;
 
@@ -380,6 +397,8 @@ export const UsageAnswer = Type.Union([
      * nothing. Whose clock is wrong is not known.
      */
     outOfTime: Type.Optional(Places),
+    /** Of the owner's memory: one that is new knows no peer, and the agent sends all of them again. */
+    memory: Type.Optional(Type.String({ maxLength: 64 })),
   }),
   Type.Object({ protocol: Protocol, ok: Type.Literal(false), error: Type.Enum(['invalid', 'unavailable']) }),
 ]);

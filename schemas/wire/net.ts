@@ -85,6 +85,28 @@ export const DesiredNetwork = Type.Object({
 });
 export type DesiredNetwork = Static<typeof DesiredNetwork>;
 
+const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+/** By VPN network that this host serves: what its interface says of its peers. */
+export const ServedPeers = Type.Record(
+  Type.String(),
+  Type.Object({
+    /** Another one for each interface that is made; its counters begin at 0. */
+    link: Type.String({ minLength: 1 }),
+    peers: Type.Array(
+      Type.Object({
+        /** The public one. */
+        key: WireguardKey,
+        /** Seconds since 1970; 0: none. */
+        handshake: Bytes,
+        rx_bytes: Bytes,
+        tx_bytes: Bytes,
+        endpoint: nullable(Type.String()),
+      }),
+    ),
+  }),
+);
+export type ServedPeers = Static<typeof ServedPeers>;
+
 /** What `longshore-net` tells the resolvers of its host. It holds no key. */
 export const KnownNames = Type.Object({
   ranges: DesiredNetwork.properties.ranges,

@@ -196,7 +196,9 @@ export function refusedBy(state: PartitionView, sent: PeerRecord, problem: PeerP
 
 export function get(state: PartitionView, ask: Of<'peer.get'>, context: TurnContext): Turn {
   const found = find(state, ask);
-  return 'refusal' in found ? found.refusal : answer(shown('ok', found.record, context));
+  return 'refusal' in found
+    ? found.refusal
+    : answer(data('ok', peerView(found.record, context, ask.endpoints ?? false)));
 }
 
 /**
@@ -217,7 +219,7 @@ export const list = (state: PartitionView, ask: Of<'peer.list'>, context: TurnCo
   page(state.tenant(ask.tenant).peers.records, {
     ...ask,
     maxBytes: limits.vpnPageBytes,
-    render: (record) => JSON.stringify(peerView(record, context.nowMs)),
+    render: (record) => JSON.stringify(peerView(record, context, ask.endpoints ?? false)),
   });
 
 /** For metrics: of all tenants of the partition. */

@@ -22,8 +22,8 @@ export function find(
 
 export const damaged = refuse('internal', 'the record of this peer is damaged; contact support with the request id');
 
-export const shown = (code: 'ok' | 'created', record: PeerRecord, { nowMs }: TurnContext): Reply =>
-  data(code, peerView(record, nowMs));
+export const shown = (code: 'ok' | 'created', record: PeerRecord, context: TurnContext): Reply =>
+  data(code, peerView(record, context, true));
 
 /** Its network has to hear of it. */
 export const told = (record: PeerRecord | PeerTombstoneRecord): Changes => ({

@@ -3,6 +3,7 @@ import { timestamp } from '../../../lib/time/timestamp.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { CertificateRef } from '../../../schemas/api/network.ts';
 import type { PeerNotice } from '../../../schemas/wire/asks.ts';
+import type { PeerSeen } from '../../../schemas/wire/host.ts';
 import {
   peerStateOf,
   type PeerLink,
@@ -13,6 +14,7 @@ import {
   type PeerTombstoneRecord,
 } from '../../../schemas/api/peer.ts';
 import type { PeerTokenView, PeerView } from '../../../schemas/api/peer.ts';
+import type { TurnContext } from '../turn.ts';
 
 export const tokenView = ({ id, scope, insertedAtMs, expiresAtMs }: PeerToken): PeerTokenView => ({
   id,
@@ -31,7 +33,12 @@ export const linkEndMs = ({ redeemed, expiresAtMs }: PeerLink): number =>
 export const aliveLinks = ({ links = [], wireguard }: PeerRecord, nowMs: number): PeerLink[] =>
   links.filter((link) => link.publicKey === wireguard.publicKey && linkEndMs(link) > nowMs);
 
-export const peerView = (record: PeerRecord, nowMs: number): PeerView => ({
+/** @param showsEndpoint whether the asker may know from where the device connects */
+export const peerView = (
+  record: PeerRecord,
+  { nowMs, peerSeen }: Pick<TurnContext, 'nowMs' | 'peerSeen'>,
+  showsEndpoint: boolean,
+): PeerView => ({
   id: record.id,
   tenant_id: record.tenant,
   name: record.name,
@@ -46,9 +53,17 @@ export const peerView = (record: PeerRecord, nowMs: number): PeerView => ({
   public_key: record.wireguard.publicKey,
   certificate: { serial: record.certificate.serial, not_after: timestamp(record.certificate.notAfterMs) },
   tokens: aliveTokens(record, nowMs).map(tokenView),
+  ...seenView(peerSeen?.(record.id), showsEndpoint),
   problem: record.problem === undefined ? null : adviceOn[record.problem],
   inserted_at: timestamp(record.insertedAtMs),
   updated_at: timestamp(record.updatedAtMs),
+});
+
+const seenView = (seen: PeerSeen | undefined, showsEndpoint: boolean) => ({
+  last_handshake_at: typeof seen?.handshake_at_ms === 'number' ? timestamp(seen.handshake_at_ms) : null,
+  rx_bytes: seen?.rx_bytes ?? null,
+  tx_bytes: seen?.tx_bytes ?? null,
+  endpoint: showsEndpoint ? (seen?.endpoint ?? null) : null,
 });
 
 const adviceOn: Readonly<Record<PeerProblem, string>> = {

@@ -1,20 +1,23 @@
 /**
- * Takes what a host says that its containers have used. It needs no turn and no commit: the stream
- * USAGE is the only place that has it (ADR 40).
+ * Takes what a host says that its containers have used, and its VPN peers have sent. It needs no
+ * turn and no commit: the stream USAGE is the only place that has it (ADR 40). How a peer was seen
+ * last is in memory.
  */
 import type { Capacity } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
-import { dayOf, hasHour, isInTime, type OwnedItem } from '../../../schemas/records/usage.ts';
+import { dayOf, hasHour, hasPeer, isInTime, type OwnedItem } from '../../../schemas/records/usage.ts';
 import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
-import { judgeUsage } from '../../domain/host/usage.ts';
+import { judgePeer, judgeUsage } from '../../domain/host/usage.ts';
 import type { Partition } from '../../partition.ts';
+import type { PeersSeen } from '../../usage/peers-seen.ts';
 import type { UsageStore } from '../../usage/store.ts';
 import type { Fleet } from '../fleet.ts';
 import { countRefused, isFromEnrolled, ownedPartition, type HostServerOptions } from './server.ts';
 
 export interface UsageOptions extends HostServerOptions {
   readonly usage: UsageStore;
+  readonly peersSeen: PeersSeen;
 }
 
 /** A fenced host changes nothing; only the enrolled agent speaks for its host (invariant A7). */
@@ -35,11 +38,25 @@ export async function takeUsage(
   // Another process owns it, and answers.
   if (partition === undefined) return undefined;
   if (!isHeard(options, partition, sender)) return { ok: false, error: 'unavailable' };
+  hearPeers(options, sender.host, report, partition);
   try {
     return await store(options, sender.host, report, partition);
   } catch (error) {
     options.refusals.warn('usage_not_stored', { host: sender.host, error });
     return { ok: false, error: 'unavailable' };
+  }
+}
+
+/** Leaves out peers of networks that the host does not serve. */
+function hearPeers(
+  { cluster, fleet, peersSeen }: UsageOptions,
+  host: HostKey,
+  { seen = [] }: UsageReport,
+  { number, view }: Partition,
+): void {
+  for (const peer of seen) {
+    if (partitionOf(peer.tenant, cluster.partitions) !== number) continue;
+    if (judgePeer({ state: view, fleet }, host, peer).kind === 'accepted') peersSeen.hear(peer);
   }
 }
 
@@ -54,38 +71,51 @@ function mostOf(fleet: Fleet, host: HostKey): Capacity {
   };
 }
 
+interface Due extends OwnedItem {
+  /** In the report. */
+  readonly place: number;
+  /** Taken only if the day has more of this peer by this host. */
+  readonly isFormer: boolean;
+}
+
 async function store(
-  { cluster, fleet, usage, clock, refusals }: UsageOptions,
+  { cluster, fleet, usage, peersSeen, clock, refusals }: UsageOptions,
   host: HostKey,
   { items, source }: UsageReport,
-  { number, view }: Partition,
+  partition: Partition,
 ): Promise<UsageAnswer> {
+  const { number, view } = partition;
   const nowMs = clock.nowMs();
   const most = mostOf(fleet, host);
   const refused: number[] = [];
   const later: number[] = [];
   const outOfTime: number[] = [];
-  const messages = new Map<string, (OwnedItem & { readonly place: number })[]>();
+  const messages = new Map<string, Due[]>();
   for (const [place, item] of items.entries()) {
     const { tenant, hour, part } = item;
     const isOfOurs = partitionOf(tenant, cluster.partitions) === number;
-    const verdict = isOfOurs ? judgeUsage(view, host, item, most) : { kind: 'refused' as const };
+    const verdict = isOfOurs ? judgeUsage({ state: view, fleet }, host, item, most) : { kind: 'refused' as const };
     if (verdict.kind === 'refused') refused.push(place);
     if (verdict.kind === 'unreadable') later.push(place);
-    if (verdict.kind !== 'accepted') continue;
+    if (verdict.kind !== 'accepted' && verdict.kind !== 'served before') continue;
     const subject = subjects.usage({ tenant, day: dayOf(hour), host, source, part });
     const ofMessage = messages.get(subject) ?? [];
     messages.set(subject, ofMessage);
-    ofMessage.push({ ...item, name: verdict.name, place });
+    const isFormer = verdict.kind === 'served before';
+    ofMessage.push({ ...item, name: isFormer ? undefined : verdict.name, place, isFormer });
   }
   await Promise.all(
     Array.from(messages, async ([subject, ofMessage]) => {
       // An owner whose clock was wrong may have taken the hour: then this one goes on with it.
       const isAllInTime = ofMessage.every(({ hour }) => isInTime(hour, nowMs));
-      const day = isAllInTime ? undefined : await usage.read(subject);
-      const isDue = (item: OwnedItem): boolean => day === undefined || isInTime(item.hour, nowMs) || hasHour(day, item);
-      const due = ofMessage.filter(isDue);
-      for (const item of ofMessage) if (!isDue(item)) outOfTime.push(item.place);
+      const isAllOfNow = ofMessage.every(({ isFormer }) => !isFormer);
+      const day = isAllInTime && isAllOfNow ? undefined : await usage.read(subject);
+      const isOwn = ({ isFormer, id }: Due): boolean => !isFormer || (day !== undefined && hasPeer(day, id));
+      const isDue = (item: Due): boolean => day === undefined || isInTime(item.hour, nowMs) || hasHour(day, item);
+      const own = ofMessage.filter(isOwn);
+      const due = own.filter(isDue);
+      refused.push(...ofMessage.filter((item) => !isOwn(item)).map(({ place }) => place));
+      outOfTime.push(...own.filter((item) => !isDue(item)).map(({ place }) => place));
       if (due.length === 0) return;
       const outcome = await usage.put(subject, due);
       if (outcome === 'too large') refused.push(...due.map(({ place }) => place));
@@ -96,6 +126,7 @@ async function store(
   later.push(...outOfTime);
   return {
     ok: true,
+    memory: peersSeen.memoryOf(partition),
     ...(refused.length === 0 ? {} : { refused }),
     ...(later.length === 0 ? {} : { later }),
     ...(outOfTime.length === 0 ? {} : { outOfTime }),

@@ -2,13 +2,16 @@
 import { Option, type Command } from 'commander';
 import { dataOf, doneOf, type Schemas } from '../../client/api.ts';
 import { action, type Context, type Terminal } from '../../context.ts';
-import { collect, endText, endTime } from '../../terminal/arguments.ts';
+import { collect, endText, endTime, pastText, pastTime } from '../../terminal/arguments.ts';
 import { listing, shortIds, showing, showList } from '../../terminal/list.ts';
-import { agoText } from '../../terminal/table.ts';
+import { bytesText } from '../../terminal/quantities.ts';
+import { agoText, tableOf } from '../../terminal/table.ts';
 import { each } from '../each.ts';
 import { findPeer, peersOf } from '../find.ts';
 import { config, formats, qr, type Format } from './files.ts';
 import { link, links, unlink, type LinkOptions } from './links.ts';
+
+const amount = (bytes: number | null | undefined): string => (typeof bytes === 'number' ? bytesText(bytes) : '-');
 
 async function list(context: Context): Promise<void> {
   const items = await peersOf(context);
@@ -21,8 +24,13 @@ async function list(context: Context): Promise<void> {
       network: ({ network }) => network,
       state: ({ problem, state }) => problem ?? state,
       address: ({ ipv4 }) => ipv4,
+      seen: ({ last_handshake_at: seen }) => (typeof seen === 'string' ? agoText(seen, context.terminal.nowMs()) : '-'),
+      from: ({ endpoint }) => endpoint ?? '-',
+      received: ({ rx_bytes: bytes }) => amount(bytes),
+      sent: ({ tx_bytes: bytes }) => amount(bytes),
       age: ({ inserted_at }) => agoText(inserted_at, context.terminal.nowMs()),
     },
+    wide: ['from', 'received', 'sent'],
     nameOf: ({ name }) => name,
     idOf: ({ id }) => id,
     empty: 'There are no peers.',
@@ -60,6 +68,19 @@ async function inspect(context: Context, name: string): Promise<void> {
   context.show(peer, JSON.stringify(peer, null, 2));
 }
 
+interface Period {
+  readonly from?: string;
+  readonly to?: string;
+}
+
+async function traffic(context: Context, name: string, { from, to }: Period): Promise<void> {
+  const { id: peer } = await findPeer(context, name);
+  const query = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+  const rows = await dataOf(context.api.GET('/api/forage/peers/{peer}/traffic', { params: { path: { peer }, query } }));
+  const cells = rows.map(({ at, rx_bytes: received, tx_bytes: sent }) => [at, bytesText(received), bytesText(sent)]);
+  context.show(rows, tableOf(['hour', 'received', 'sent'], cells, 'There is no traffic in this period.'));
+}
+
 async function rotate(context: Context, name: string): Promise<void> {
   const { id: peer } = await findPeer(context, name);
   showMade(context, await dataOf(context.api.POST('/api/forage/peers/{peer}/rotate', { params: { path: { peer } } })));
@@ -86,6 +107,7 @@ const change =
 export function addPeers(program: Command, terminal: Terminal): void {
   const peer = program.command('peer').description('Manage VPN peers');
   const named = (name: string, description: string): Command => peer.command(name).description(description);
+  const time = pastTime(() => terminal.nowMs());
   const expires = (command: Command): Command =>
     command.option(
       '--expires <time>',
@@ -99,6 +121,10 @@ export function addPeers(program: Command, terminal: Terminal): void {
     .option('--dns <address>', 'DNS server of the peer (default: the DNS servers of the network)', collect)
     .action(action<[string, AddOptions]>(terminal, add));
   showing(named('inspect <peer>', 'Show a peer, as JSON')).action(action<[string]>(terminal, inspect));
+  showing(named('traffic <peer>', 'Show what a peer sent and got in each hour, as its server counted it'))
+    .option('--from <time>', `Start of the period, ${pastText} (default: this month)`, time)
+    .option('--to <time>', 'End of the period (default: now)', time)
+    .action(action<[string, Period]>(terminal, traffic));
   named('config <peer>', 'Print a configuration file of a peer')
     .addOption(new Option('--format <format>', 'Kind of configuration file').choices(formats).default('wireguard'))
     .option('-o, --output <file>', 'File to write to, readable only by you (default: standard output)')

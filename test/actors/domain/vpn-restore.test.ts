@@ -186,7 +186,7 @@ function createWorld() {
       const peer = byId.get(`${lease.tenant} ${lease.peer}`);
       if (peer === undefined) fail(`address ${lease.index} is allocated without a peer`);
     }
-    const whole = peers.filter((record) => peerView(record, nowMs).problem === null);
+    const whole = peers.filter((record) => peerView(record, { nowMs }, true).problem === null);
     if (new Set(whole.map(({ index }) => index)).size < whole.length) fail('an address is allocated twice, in silence');
     for (const record of whole) {
       const { there: _there, index, revoked, ...told } = { index: 0, ...peerNoticeOf(record, incarnation) };

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { PeerView } from '../../../schemas/api/peer.ts';
+import type { PeerTraffic, PeerView } from '../../../schemas/api/peer.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';
 import { shortTemporaryRoot } from '../../../dev/paths.ts';
 import { freePort } from '../../../dev/process/process.ts';
@@ -40,7 +40,7 @@ t.test('a device in the tenant network', { skip: await skipWithoutNetwork(...wir
   const rig = await startRig(t, {
     hasNetwork: true,
     gateway: { VAULT_KEYS: vault },
-    agent: { MESH_ADDRESS: `127.0.0.1:${portOne}` },
+    agent: { MESH_ADDRESS: `127.0.0.1:${portOne}`, USAGE_INTERVAL: '500ms', USAGE_REPORT_INTERVAL: '500ms' },
   });
   const second = await rig.addNetwork();
   await rig.addHost('h2', { NET_SOCKET: second.socket, MESH_ADDRESS: `127.0.0.1:${portTwo}` });
@@ -156,6 +156,49 @@ t.test('a device in the tenant network', { skip: await skipWithoutNetwork(...wir
     await rig.agent.start();
     t.match((await pinging).stdout, / 60 received/, 'neither its end nor its start costs a packet');
     t.equal(await hears(storeAt[0]), 'I am store');
+  });
+
+  await t.test('the tenant sees when it was there, from where, and how much went through, counted once', async (t) => {
+    const path = `/api/forage/peers/${phone.id}`;
+    const look = async (client = acme) => {
+      const { body, headers } = await client.call<{ data: PeerView }>('GET', path);
+      return { ...body.data, etag: headers.get('etag') };
+    };
+    const received = async (): Promise<number> => {
+      const { body } = await acme.call<{ data: PeerTraffic[] }>('GET', `${path}/traffic`);
+      return body.data.reduce((sum, { rx_bytes: bytes }) => sum + bytes, 0);
+    };
+    const push = () =>
+      device.run('ping', ['-n', '-q', '-s', '1300', '-c', '500', '-i', '0.002', '-W', '3', storeAt[0]]);
+    const pushed = 500 * 1300;
+    const before = await look();
+    await push();
+    await eventually('all is counted', received, (bytes) => bytes > pushed);
+    const { etag, updated_at, last_handshake_at: handshake, rx_bytes, tx_bytes, endpoint } = await look();
+    t.same({ etag, updated_at }, { etag: before.etag, updated_at: before.updated_at });
+    t.ok(Math.abs(Date.parse(handshake ?? '') - Date.now()) < 200_000, handshake ?? 'no handshake');
+    t.ok((rx_bytes ?? 0) > pushed && (tx_bytes ?? 0) > pushed, `${rx_bytes} ${tx_bytes}`);
+    t.match(endpoint, new RegExp(`^${deviceAt}:\\d+$`));
+    t.equal((await look(await rig.client('acme', 'read'))).endpoint, null, 'a token that may not manage peers');
+    t.equal((await other.call('GET', `${path}/traffic`)).status, 404, 'another tenant');
+
+    const counted = await received();
+    for (const program of [rig.agent, rig.actors]) {
+      await program.kill9();
+      await program.start();
+    }
+    await rig.network?.net.server().kill9();
+    // Its interface ended with it, where the kernel has no WireGuard: the next one counts from 0.
+    await rig.network?.net.restart();
+    await isIn('it is in again');
+    await eventually(
+      'a new owner hears of it again',
+      look,
+      ({ last_handshake_at: seen, endpoint: from }) => seen !== null && from !== null,
+    );
+    t.match((await push()).stdout, / 500 received/);
+    await eventually('it is counted', received, (bytes) => bytes > counted + pushed);
+    t.ok((await received()) < counted + 2 * pushed, 'once');
   });
 
   await t.test('no host serves it: the device is out', async (t) => {

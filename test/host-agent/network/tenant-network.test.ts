@@ -55,6 +55,7 @@ async function start(t: Test) {
       values: { vpnKey: () => Promise.resolve({ kind: 'missing', why: 'none' }) },
       log: quietLog,
     }),
+    onPeers: () => {},
     nowMs: () => Date.now(),
     networks: () => ({ interfaces: {}, routes: [], nameservers: [] }),
     faults: { restate: () => {}, clear: () => {} },

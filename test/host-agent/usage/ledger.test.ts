@@ -1,9 +1,9 @@
 /** What the ledger of an agent makes of samples, ends, restarts and clocks. */
 import fc from 'fast-check';
 import t from 'tap';
-import { Ledger, beginLedger, spread, type LedgerState } from '../../../host-agent/usage/ledger.ts';
+import { Ledger, beginLedger, spread, type LedgerState, type PeerCounted } from '../../../host-agent/usage/ledger.ts';
 import type { Moment } from '../../../host-agent/usage/wall-clock.ts';
-import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
+import type { ContainerId, PeerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import {
   added,
@@ -14,6 +14,7 @@ import {
   fromStored,
   toStored,
   type Amounts,
+  type Used,
 } from '../../../schemas/records/usage.ts';
 
 const tenant = 'acme' as TenantId;
@@ -35,15 +36,16 @@ const begun = (aheadMs = 0): Ledger => new Ledger(beginLedger(moment(0, aheadMs)
 /** After a restart of the agent. */
 const again = (ledger: Ledger): Ledger => new Ledger(stored(ledger), boot);
 
+const ofContainer = (used: Used): Amounts => ('runMs' in used ? used : noAmounts);
 const sumsOf = ({ hours }: LedgerState): Amounts =>
   [...hours.values()]
     .flatMap((entries) => [...entries.values()])
-    .reduce((sum, { used }) => added(sum, used), noAmounts);
+    .reduce((sum, { used }) => added(sum, ofContainer(used)), noAmounts);
 const hoursOf = (ledger: Ledger): Record<string, Amounts | undefined> =>
   Object.fromEntries(
     Array.from(ledger.state().hours, ([hour, entries]) => [
       new Date(hour * hourMs).getUTCHours(),
-      entries.get(id)?.used,
+      entries.get(id)?.used as Amounts | undefined,
     ]),
   );
 const stored = (ledger: Ledger): LedgerState => structuredClone(ledger.state());
@@ -311,7 +313,7 @@ t.test('whenever an agent is killed or its clock is set, its owner has every mil
           const items = Array.from(entries, ([, { used }]) => ({
             id: `${of}-${hour}` as ContainerId,
             hour: 0,
-            used: toStored(used),
+            used: toStored(ofContainer(used)),
             name: undefined,
           }));
           owner = merged(owner, items);
@@ -365,5 +367,58 @@ t.test('whenever an agent is killed or its clock is set, its owner has every mil
     }),
     { numRuns: 500 },
   );
+  t.end();
+});
+
+const [phone, tablet] = ['phone-key', 'tablet-key'];
+const peerId = (at: number): PeerId => `00000000-0000-7000-8000-00000000000${at}` as PeerId;
+const counted = (at: number, rxBytes: number, txBytes: number, more: Partial<PeerCounted> = {}): PeerCounted => ({
+  ...{ tenant, id: peerId(at), link: 'boot 5', rxBytes, txBytes, handshakeAtMs: null, endpoint: null },
+  ...more,
+});
+const trafficOf = (ledger: Ledger, at: number): Record<string, Used | undefined> =>
+  Object.fromEntries(
+    Array.from(ledger.state().hours, ([hour, entries]) => [
+      new Date(hour * hourMs).getUTCHours(),
+      entries.get(peerId(at))?.used,
+    ]),
+  );
+
+t.test('what a VPN peer sends counts once, over every restart', (t) => {
+  let ledger = begun();
+  const look = (ms: number, ...seen: readonly (readonly [string, PeerCounted])[]): void =>
+    ledger.countPeers(new Map(seen), moment(ms));
+  look(0, [phone, counted(1, 1_000_000, 1_000_000)]);
+  t.same(trafficOf(ledger, 1), {}, 'what an interface had counted before the first look is in an earlier ledger');
+  look(1000, [phone, counted(1, 1_000_010, 1_000_020)], [tablet, counted(2, 5, 0)]);
+  t.same(trafficOf(ledger, 1), { 12: { rxBytes: 10, txBytes: 20 } });
+  t.same(trafficOf(ledger, 2), { 12: { rxBytes: 5, txBytes: 0 } }, 'a peer that is new counts from 0');
+  ledger = again(ledger);
+  look(2000, [phone, counted(1, 1_000_010, 1_000_021)]);
+  t.same(trafficOf(ledger, 1), { 12: { rxBytes: 10, txBytes: 21 } }, 'the agent starts again');
+  look(3000, [phone, counted(1, 1_000_100, 3_000_000, { link: 'boot 6' })]);
+  t.same(trafficOf(ledger, 1), { 12: { rxBytes: 1_000_110, txBytes: 3_000_021 } }, 'another interface begins at 0');
+  look(4000);
+  look(5000, [phone, counted(1, 2_000_000, 4_000_000, { link: 'boot 6' })]);
+  t.same(trafficOf(ledger, 1), { 12: { rxBytes: 3_000_110, txBytes: 7_000_021 } }, 'so does a peer that was out');
+  look(6000, [phone, counted(1, 1, 0, { link: 'boot 6' })]);
+  t.same(trafficOf(ledger, 1), { 12: { rxBytes: 3_000_111, txBytes: 7_000_021 } }, 'and one that was out unseen');
+  look(hourMs, [phone, counted(1, 3, 4, { link: 'boot 6' })]);
+  t.same(trafficOf(ledger, 1)[13], { rxBytes: 2, txBytes: 4 }, 'the next hour');
+  t.end();
+});
+
+t.test('how a VPN peer was seen last is kept while it is out, for as long as its traffic', (t) => {
+  let ledger = begun();
+  const handshakeAtMs = moment(0).nowMs;
+  ledger.countPeers(new Map(), moment(0));
+  ledger.countPeers(new Map([[phone, counted(1, 5, 5, { handshakeAtMs, endpoint: '192.0.2.1:9' })]]), moment(1000));
+  ledger.countPeers(new Map([[phone, counted(1, 0, 0, { link: 'boot 6' })]]), moment(2000));
+  t.match(ledger.state().peers?.get(phone), { handshakeAtMs, endpoint: '192.0.2.1:9', link: 'boot 6' });
+  ledger.countPeers(new Map(), moment(3000));
+  ledger = again(ledger);
+  t.match(ledger.state().peers?.get(phone), { handshakeAtMs, endpoint: '192.0.2.1:9', link: '', rxBytes: 0 });
+  ledger.countPeers(new Map(), moment(91 * 24 * hourMs));
+  t.same([...(ledger.state().peers ?? [])], []);
   t.end();
 });

@@ -6,7 +6,10 @@ import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
 import { createFaults } from '../../../host-agent/faults.ts';
 import { createUsageReports } from '../../../host-agent/usage/reports.ts';
 import { loadUsageStore, type UsageStore } from '../../../host-agent/usage/store.ts';
-import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import type { ServedPeer } from '../../../host-agent/network/tenant-network.ts';
+import { countPeers } from '../../../host-agent/usage/peers.ts';
+import type { PeerCounted } from '../../../host-agent/usage/ledger.ts';
+import type { ContainerId, HostKey, PeerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { hourMs, isInTime } from '../../../schemas/records/usage.ts';
 import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
@@ -75,6 +78,7 @@ async function agent(t: Test) {
         return Promise.resolve(Buffer.from(JSON.stringify({ ...protocolFields, ...given })));
       },
       everyMs: 1000,
+      peersEveryMs: 1000,
       onReport: () => {},
       onRefused: (items) => (counts.refused += items),
       log: quietLog,
@@ -199,7 +203,7 @@ t.test('a new ledger is on the disk at once: an agent that is killed goes on fro
   t.equal(next.source(), store.source());
   t.equal(next.ledger.sinceMs, noon);
   ran(next, 1, 5_000, 19_000);
-  t.equal([...next.ledger.state().hours.values()][0]?.get(idOf(1))?.used.runMs, 14_000);
+  t.match([...next.ledger.state().hours.values()][0]?.get(idOf(1))?.used, { runMs: 14_000 });
 });
 
 /** A run by a clock that is ahead by so much, which is set right then. */
@@ -306,4 +310,68 @@ t.test('an open hour that can’t be taken holds up no closed one', async (t) =>
   answerWith(({ items: [item] }) => (item?.id === idOf(2) ? { ok: true, later: [0] } : { ok: true }));
   t.equal(await reports.report(), false);
   t.same(hoursOnDisk(), []);
+});
+
+t.test('an owner hears of each peer once, and again when it has changed; a new owner hears of all', async (t) => {
+  const { store, reports, sent, answerWith } = await agent(t);
+  const peer = (at: number, rxBytes: number): PeerCounted => ({
+    ...{ tenant: 'acme' as TenantId, id: idOf(at) as string as PeerId, link: 'boot 5' },
+    ...{ rxBytes, txBytes: 0, handshakeAtMs: 5000, endpoint: '192.0.2.1:9' },
+  });
+  const look = (...rx: readonly number[]): void =>
+    store.ledger.countPeers(new Map(rx.map((bytes, at) => [`key-${at}`, peer(at, bytes)])), store.moment());
+  const heard = () =>
+    sent.splice(0).map(({ items, seen = [] }) => [items.length, seen.map(({ id, rx_bytes }) => [id, rx_bytes])]);
+  let memory = 'first';
+  answerWith(() => ({ ok: true, memory }));
+  await reports.reportPeers();
+  t.same(heard(), [], 'it serves none');
+  look(1, 2);
+  await reports.reportPeers();
+  const both = [
+    [idOf(0), 1],
+    [idOf(1), 2],
+  ];
+  t.same(heard(), [[0, both]]);
+  look(1, 3);
+  await reports.reportPeers();
+  t.same(heard(), [[0, [[idOf(1), 3]]]]);
+  await reports.reportPeers();
+  t.same(heard(), [[0, []]], 'to hear whether the owner is another one');
+  memory = 'second';
+  await reports.reportPeers();
+  t.same(heard(), [
+    [0, []],
+    [
+      0,
+      [
+        [idOf(0), 1],
+        [idOf(1), 3],
+      ],
+    ],
+  ]);
+  answerWith(() => 'silent');
+  look(5, 3);
+  await reports.reportPeers();
+  answerWith(() => ({ ok: true, memory }));
+  await reports.reportPeers();
+  t.same(heard(), [[0, [[idOf(0), 5]]]], 'what was not answered comes again');
+});
+
+t.test('a peer that the agent does not know yet, as after its start, counts on', async (t) => {
+  const { store, load } = await agent(t);
+  const of = { tenant: 'acme' as TenantId, id: idOf(1) as string as PeerId };
+  const served = (rx_bytes: number, isKnown = true): ServedPeer => ({
+    ...{ key: 'key', link: 'boot 5', handshake: 0, rx_bytes, tx_bytes: 0, endpoint: null },
+    of: isKnown ? of : undefined,
+  });
+  countPeers(store, []);
+  countPeers(store, [served(1, false)]);
+  t.same([...(store.ledger.state().peers?.keys() ?? [])], [], 'one of which nothing was known');
+  countPeers(store, [served(100)]);
+  await store.flush();
+  const { store: next } = await load();
+  countPeers(next, [served(100, false)]);
+  countPeers(next, [served(110)]);
+  t.same([...next.ledger.state().hours.values()][0]?.get(of.id)?.used, { rxBytes: 110, txBytes: 0 });
 });

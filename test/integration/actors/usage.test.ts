@@ -56,9 +56,12 @@ t.test('usage of hosts', async (t) => {
     partition = partitionOf(items[0]!.tenant, partitions),
   ) => {
     const message: UsageReport = { v: 1, ...protocolFields, partition, source, items };
-    return (
-      await nc.request(subjects.hostUsage(sender), JSON.stringify(message), { timeout: 5_000 })
-    ).json<UsageAnswer>();
+    const answer = (await nc.request(subjects.hostUsage(sender), JSON.stringify(message), { timeout: 5_000 })).json<
+      UsageAnswer & { memory?: string }
+    >();
+    const { memory, ...said } = answer;
+    t.equal(memory !== undefined, said.ok, 'an owner that answers names its memory');
+    return said;
   };
   const stored = async (tenant: TenantId): Promise<ReadMessage[]> => {
     const reading = { stream: streams.usage.name, filter: `usage.${tenant}.>`, timeoutMs: 5_000 };

@@ -79,6 +79,13 @@ export const a7: readonly Guard[] = [
     killedBy: 'test/integration/gateway/streams.test.ts',
   },
   {
+    name: 'traffic of VPN peers from every host',
+    guard: 'A host speaks only of the VPN peers that it serves (ADR 52)',
+    file: 'actors/domain/host/usage.ts',
+    changes: [{ in: 'judgePeer', always: 'fleet.server(record.network)?.host === host' }],
+    killedBy: 'test/actors/domain/host/usage.test.ts',
+  },
+  {
     name: 'keys of a VPN network for every host',
     guard: 'Only the host that serves a VPN network gets its private key (ADR 52)',
     file: 'actors/domain/secret/unseal.ts',

@@ -1,15 +1,20 @@
 /** How sums of usage are merged and added up. */
 import t from 'tap';
-import type { ContainerId } from '../../../schemas/ids.ts';
+import type { ContainerId, PeerId } from '../../../schemas/ids.ts';
 import {
   addHours,
+  addTraffic,
   daysBetween,
   firstHourOf,
+  hasHour,
+  hasPeer,
   hourMs,
   merged,
   noUsage,
   type StoredAmounts,
+  type StoredTraffic,
   type Sum,
+  type Traffic,
   type UsageDay,
 } from '../../../schemas/records/usage.ts';
 
@@ -65,5 +70,33 @@ t.test('the days of hours', (t) => {
   t.same(daysBetween(first + 23, first + 25), ['2026-11-24', '2026-11-25']);
   t.same(daysBetween(first, first), []);
   t.equal(first * hourMs, Date.parse('2026-11-24T00:00:00Z'));
+  t.end();
+});
+
+t.test('traffic of VPN peers is beside what containers used, and is no part of it', (t) => {
+  const phone = 'p' as PeerId;
+  const sent = (hour: number, used: StoredTraffic) => ({ id: phone, hour: first + hour, used, name: undefined });
+  const day = merged(merged(noUsage, [web, sent(0, [5, 70])]), [sent(0, [6, 60]), sent(1, [1, 0])]);
+  t.same(day.peers, { p: { 0: [6, 70], 1: [1, 0] } }, 'each sum only grows');
+  t.equal(merged(day, [sent(0, [1, 1])]), day);
+  t.same(merged(noUsage, [web]).peers, undefined);
+  t.ok(hasPeer(day, phone));
+  t.ok(hasHour(day, sent(1, [0, 0])));
+  t.notOk(hasHour(day, sent(2, [0, 0])));
+  const hours = { from: first, to: first + 2 };
+  const byContainer = new Map<string, Sum>();
+  addHours(byContainer, day, first, hours);
+  t.same([...byContainer.keys()], ['a']);
+  const traffic = new Map<number, Traffic>();
+  for (const source of [day, merged(noUsage, [sent(1, [2, 3]), sent(2, [9, 9])])])
+    addTraffic(traffic, source, phone, first, hours);
+  t.same(
+    [...traffic],
+    [
+      [first, { rxBytes: 6, txBytes: 70 }],
+      [first + 1, { rxBytes: 3, txBytes: 3 }],
+    ],
+    'of two hosts, within these hours',
+  );
   t.end();
 });

@@ -8,6 +8,7 @@ import { serveAsks, sourceOf } from '../../../../actors/endpoints/asks.ts';
 import { serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
 import { serveReads } from '../../../../actors/endpoints/reads.ts';
 import { noChanges } from '../../../../actors/domain/turn.ts';
+import { PeersSeen } from '../../../../actors/usage/peers-seen.ts';
 import { createUsageStore } from '../../../../actors/usage/store.ts';
 import { startNats } from '../../../../dev/servers/nats.ts';
 import { createReporter, type Reporter } from '../../../../host-agent/link/reporter.ts';
@@ -241,6 +242,7 @@ t.test('a hello renews credentials only for the key that is enrolled when it is 
   serveHosts({
     nc,
     usage: createUsageStore(nc),
+    peersSeen: new PeersSeen(() => 'memory'),
     clock: systemClock,
     cluster: { id: 'c', partitions: 1, format: 1 },
     owned: () => [partition],
@@ -287,6 +289,7 @@ t.test('refused messages are not logged one by one', async (t) => {
   serveHosts({
     nc,
     usage: createUsageStore(nc),
+    peersSeen: new PeersSeen(() => 'memory'),
     clock: systemClock,
     cluster: { id: 'c', partitions: 1, format: 1 },
     owned: () => [partition],

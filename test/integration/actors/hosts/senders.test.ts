@@ -4,6 +4,7 @@ import { HostDirectory } from '../../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
 import { subscribeHeartbeats, serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
 import type { UsageOptions } from '../../../../actors/endpoints/hosts/usage.ts';
+import { PeersSeen } from '../../../../actors/usage/peers-seen.ts';
 import { createUsageStore } from '../../../../actors/usage/store.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { startNats } from '../../../../dev/servers/nats.ts';
@@ -46,6 +47,7 @@ async function serving(t: Test) {
   const options: UsageOptions = {
     nc,
     usage: createUsageStore(nc),
+    peersSeen: new PeersSeen(() => 'memory'),
     clock: systemClock,
     cluster: { id: 'c', partitions: 2, format: 1 },
     owned: () => owned,

@@ -8,6 +8,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { serveAsks, sourceOf } from '../../../../actors/endpoints/asks.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
+import { PeersSeen } from '../../../../actors/usage/peers-seen.ts';
 import { createUsageStore } from '../../../../actors/usage/store.ts';
 import { serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
@@ -123,6 +124,7 @@ async function serve(t: Test): Promise<Serving> {
   serveHosts({
     ...parts,
     usage: createUsageStore(nc),
+    peersSeen: new PeersSeen(() => 'memory'),
     clock: systemClock,
     cluster,
     owned: () => [partition],

@@ -13,7 +13,7 @@ import { toolHere } from '../../../../dev/fetch/tools.ts';
 import { run } from '../../../../dev/process/run.ts';
 import { repositoryRoot } from '../../../../dev/paths.ts';
 import { pathWith } from '../../../../dev/fetch/wrappers.ts';
-import type { Attachment, DesiredNetwork, NetworkState } from '../../../../schemas/wire/net.ts';
+import type { Attachment, DesiredNetwork, NetworkState, ServedPeers } from '../../../../schemas/wire/net.ts';
 import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { until } from '../../../support/until.ts';
@@ -48,6 +48,8 @@ export interface Rig {
   desire(...attached: readonly Attachment[]): Promise<Record<string, string | null>>;
   /** Desires this, and nothing else. */
   want(desired: Partial<DesiredNetwork>): Promise<NetworkState>;
+  /** What `GET /peers` answers. */
+  peers(): Promise<ServedPeers>;
   put(body: string): Promise<{ readonly status: number; readonly body: string }>;
   inRouter(...command: readonly string[]): Promise<string>;
   /** A device outside, with a WireGuard configuration as `wg setconf` reads it. */
@@ -86,9 +88,9 @@ export async function startRig(t: Test): Promise<Rig> {
   const names = join(folder, 'names');
   let program: ChildProcess | undefined;
   const socket = join(folder, 'net.sock');
-  const put = (body: string): Promise<{ status: number; body: string }> =>
+  const ask = (method: string, path: string, body = ''): Promise<{ status: number; body: string }> =>
     new Promise((resolve, reject) => {
-      const asking = request({ socketPath: socket, path: '/network', method: 'PUT' }, (response) => {
+      const asking = request({ socketPath: socket, path, method }, (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (part: string) => (text += part));
         response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
@@ -96,6 +98,7 @@ export async function startRig(t: Test): Promise<Rig> {
       asking.once('error', reject);
       asking.end(body);
     });
+  const put = (body: string) => ask('PUT', '/network', body);
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     const ending = program;
     program = undefined;
@@ -205,6 +208,7 @@ export async function startRig(t: Test): Promise<Rig> {
     sandbox,
     device,
     put,
+    peers: async () => JSON.parse((await ask('GET', '/peers')).body) as ServedPeers,
     start,
     kill: () => end('SIGKILL'),
     want,

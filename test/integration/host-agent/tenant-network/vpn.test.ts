@@ -141,6 +141,34 @@ t.test('on the host that serves it', { skip }, async (t) => {
     t.same((await web.heard(port)).slice(before.length), ['10.86.0.2 after']);
   });
 
+  await t.test('the program says what each has sent, and when it was heard', async (t) => {
+    const before = (await rig.peers())['office'];
+    const seen = before?.peers.find(({ key }) => key === phone.keys.publicKey);
+    t.match(seen, { rx_bytes: Number, tx_bytes: Number, endpoint: /^127\.0\.0\.1:\d+$/ });
+    t.ok(seen !== undefined && seen.handshake > 1_700_000_000 && seen.rx_bytes > 100 && seen.tx_bytes > 100);
+    t.match(
+      before?.peers.find(({ key }) => key === foreign.keys.publicKey),
+      { handshake: 0, rx_bytes: 0, endpoint: null },
+      'one that never came',
+    );
+    const pinging = own.pings('10.200.0.1', 60);
+    await rig.kill();
+    await rig.start();
+    await until('it answers', async () => (await rig.peers())['office'] !== undefined);
+    t.equal((await rig.peers())['office']?.link, before?.link, 'the interface goes on');
+    t.equal(await pinging, 60, 'and so does every packet');
+  });
+
+  await t.test('a peer that is taken out by hand is let in again', async (t) => {
+    const link = vpnLinkOf(rig.router, office);
+    await rig.inRouter('wg', 'set', link, 'peer', foreign.keys.publicKey, 'remove');
+    const isIn = async (): Promise<boolean> =>
+      (await rig.inRouter('wg', 'show', link, 'peers')).includes(foreign.keys.publicKey);
+    t.notOk(await isIn());
+    await until('it is in', isIn);
+    t.pass();
+  });
+
   await t.test('another that comes, goes and comes again costs it no packet', async (t) => {
     const others = Array.from({ length: 100 }, (_, at) => peer('demo', 100 + at));
     const pinging = own.pings('10.200.0.1', 60);
