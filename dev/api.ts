@@ -118,6 +118,10 @@ export function createApi(baseUrl: string) {
         return decodeNetwork(await call(token, 'POST', networks, body, keyDeadlineMs)).data;
       }
     },
+    /** The host serves the network. */
+    serve: async (token: string, network: string, host: string): Promise<void> => {
+      await call(token, 'PUT', `${networks}/${network}/servers`, { host_keys: [host] });
+    },
     peerNamed: (token: string, name: string) => named(token, name, peers, decodePeers),
     createPeer: async (token: string, body: object) =>
       decodeNewPeer(await call(token, 'POST', peers, body, keyDeadlineMs)).data,

@@ -6,6 +6,7 @@ import { askNeighbour, declareNeighbour, neighbourCommand } from './demo/neighbo
 import { isToBeUpdated, updateDemo } from './demo/update.ts';
 import { profilesFile, showCommands, writeDemoProfiles } from './demo/profiles.ts';
 import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo/peer.ts';
+import { startDevice, type Device } from './demo/device.ts';
 import { makeSignInLink, signInLinks } from './demo/sign-in.ts';
 import { lockState, tryLock } from './process/lockdir.ts';
 import { writePrivateFile } from '../lib/process/private-file.ts';
@@ -65,6 +66,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
   const devFile = join(state, 'dev.json');
   const profiles = profilesFile(state);
   let stack: Stack | undefined;
+  let device: Device | undefined;
   try {
     await reapAbandoned();
     turnLogs(state);
@@ -80,13 +82,14 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
       demoContainer(started, stopping.signal).catch((error: unknown) => {
         if (stopping.signal.aborted) throw error;
         // The user may have broken the demo container; the stack still serves.
-        return { show: () => say((error as Error).message), update: () => Promise.resolve() };
+        return { id: undefined, show: () => say((error as Error).message), update: () => Promise.resolve() };
       }),
     ]);
     writeDevFile(devFile, started, vpn);
     writeDemoProfiles(profiles, started);
+    device = await demoDevice(started, vpn, demo.id, state, stopping.signal);
     await demo.show(profiles);
-    showDemoPeer(started, vpn);
+    showDemoPeer(started, vpn, device?.said);
     showCommands(profiles, demoName, started.hasNetwork ? [neighbourCommand] : []);
     const links = signInLinks(state, env);
     if (links !== undefined) {
@@ -101,12 +104,33 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
     return 1;
   } finally {
     for (const file of [devFile, profiles]) rmSync(file, { force: true });
+    await device?.stop();
     await stack?.stop();
     lock.release();
   }
 }
 
+/** Undefined if it reaches nothing; a line says why. */
+async function demoDevice(
+  stack: Stack,
+  vpn: DemoPeer,
+  container: string | undefined,
+  state: string,
+  signal: AbortSignal,
+): Promise<Device | undefined> {
+  if (container === undefined || stack.vpnTools === undefined) return undefined;
+  return step('device of the VPN peer', () => startDevice(stack, vpn, container, state, signal)).catch(
+    (error: unknown) => {
+      if (signal.aborted) throw error;
+      say(`the demo peer has no device: ${(error as Error).message}`);
+      return undefined;
+    },
+  );
+}
+
 interface Demo {
+  /** Undefined: there is none that runs. */
+  readonly id: string | undefined;
   /** Prints it. @param profiles of the command line */
   show(profiles: string): Promise<void> | void;
   /** Updates it, and prints how that went. */
@@ -126,6 +150,7 @@ async function demoContainer(stack: Stack, signal: AbortSignal): Promise<Demo> {
   );
   const lines = await step('first log lines', () => demoLines(api, token, container.id, signal));
   return {
+    id: status.status === 'running' ? container.id : undefined,
     show: async (profiles) => {
       const isAsked = stack.hasNetwork && status.status === 'running';
       const network = isAsked ? await askNeighbour(profiles, signal) : undefined;

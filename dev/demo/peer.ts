@@ -34,7 +34,7 @@ function savedPeer(file: string): DemoPeer | undefined {
   }
 }
 
-const filesOf = (baseUrl: string, { peerId, downloadToken, pacToken }: DemoPeer) => ({
+export const filesOf = (baseUrl: string, { peerId, downloadToken, pacToken }: DemoPeer) => ({
   WireGuard: `${baseUrl}/api/forage/config/${peerId}?token=${downloadToken}`,
   'QR code': `${baseUrl}/api/forage/config/${peerId}/qr?token=${downloadToken}`,
   profile: `${baseUrl}/api/forage/profile/${peerId}?token=${downloadToken}`,
@@ -52,13 +52,18 @@ async function isGood(baseUrl: string, peer: DemoPeer): Promise<boolean> {
   return answers.every(({ ok }) => ok);
 }
 
-export async function makeDemoNetwork({ api, tokens }: Pick<Stack, 'api' | 'tokens'>): Promise<void> {
+export async function makeDemoNetwork({
+  api,
+  tokens,
+  vpnPort,
+}: Pick<Stack, 'api' | 'tokens' | 'vpnPort'>): Promise<void> {
   await api.network(tokens.operator.token, {
     name: demoNetwork as NetworkName,
     endpoint: '127.0.0.1',
+    wireguard_port: vpnPort,
     ipv4_pool: '10.86.0.0/24',
     ipv6_pool: 'fd86::/64',
-    // No VPN server runs here. With these routes, a device that activates the demo peer keeps its
+    // With these routes, a device that activates the demo peer keeps its
     // other connections.
     routes: ['10.86.0.0/24', 'fd86::/64'],
     proxy: { host: '127.0.0.1', port: 3128, domains: ['internal'] },
@@ -69,9 +74,10 @@ export async function makeDemoNetwork({ api, tokens }: Pick<Stack, 'api' | 'toke
  * The demo peer with its password and tokens. The API shows these only once, so they are saved
  * beside the stack's other secrets. If they are lost or no longer work, the peer gets new ones.
  */
-export async function keptDemoPeer({ api, tokens }: Stack, folder: string): Promise<DemoPeer> {
+export async function keptDemoPeer(stack: Stack, folder: string): Promise<DemoPeer> {
+  const { api, tokens } = stack;
   const { token } = tokens.tenants.demo;
-  await makeDemoNetwork({ api, tokens });
+  await makeDemoNetwork(stack);
   const file = join(folder, 'demo-peer.json');
   const saved = savedPeer(file);
   const known = await api.peerNamed(token, name);
@@ -104,8 +110,10 @@ async function renewedPeer(api: Api, token: string, known: PeerView | undefined)
   };
 }
 
-export function showDemoPeer({ api }: Stack, peer: DemoPeer): void {
+/** @param device what its device reaches; undefined: it has none */
+export function showDemoPeer({ api }: Stack, peer: DemoPeer, device: string | undefined): void {
   say(`  VPN peer   ${name} (${peer.peerId}) of network ${peer.network}; its PKCS#12 password is ${peer.p12Password}`);
+  if (device !== undefined) say(`  device     ${device}`);
   for (const [file, url] of Object.entries(filesOf(api.baseUrl, peer))) say(`  ${file.padEnd(9)}  ${url}`);
   say('');
 }

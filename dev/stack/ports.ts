@@ -7,7 +7,8 @@ import { decoder } from '../../lib/decode.ts';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { freePort, holdPort } from '../process/process.ts';
 
-export type PortName = 'api' | 'gatewayMetrics' | 'actorsMetrics' | 'agentMetrics' | 'nats' | 'redis' | 'registry';
+export type PortName =
+  'api' | 'gatewayMetrics' | 'actorsMetrics' | 'agentMetrics' | 'nats' | 'redis' | 'registry' | 'vpn';
 
 const names: readonly PortName[] = [
   'api',
@@ -17,6 +18,7 @@ const names: readonly PortName[] = [
   'nats',
   'redis',
   'registry',
+  'vpn',
 ];
 
 /** The API has a well-known port. The others get any free port at the first start. */

@@ -51,6 +51,9 @@ export interface StackOptions {
   readonly signal: AbortSignal;
 }
 
+/** What a VPN server and a device need. */
+export type VpnTools = Readonly<Record<'ip' | 'wg' | 'wireguard-go', Tool>>;
+
 export interface Stack {
   readonly api: Api;
   readonly tokens: DevTokens;
@@ -60,6 +63,10 @@ export interface Stack {
   readonly metricsUrls: readonly string[];
   /** Whether containers of a tenant reach each other. */
   readonly hasNetwork: boolean;
+  /** UDP port of the VPN server. */
+  readonly vpnPort: number;
+  /** Undefined: no VPN is served here. */
+  readonly vpnTools: VpnTools | undefined;
   stop(): Promise<void>;
 }
 
@@ -128,8 +135,17 @@ async function startParts(options: StackOptions, parts: Parts): Promise<Omit<Sta
   ]);
 
   const image = { registry: address, ...demoImage };
-  const hasNetwork = tenantNetwork !== undefined;
-  return { api, tokens, engine, nats: messages, image, metricsUrls: metricsUrls(ports), hasNetwork };
+  return {
+    api,
+    tokens,
+    engine,
+    nats: messages,
+    image,
+    metricsUrls: metricsUrls(ports),
+    hasNetwork: tenantNetwork !== undefined,
+    vpnPort: ports.vpn,
+    vpnTools: tenantNetwork?.vpnTools,
+  };
 }
 
 /** Needs of the start of every part. */
@@ -264,7 +280,7 @@ interface AgentNeeds {
   readonly registry: Registry;
   readonly nats: Nats;
   readonly joinToken: string;
-  readonly network: TenantNetwork | undefined;
+  readonly network: ServedNetwork | undefined;
 }
 
 function startAgent(ground: Ground, { host, registry, nats, joinToken, network }: AgentNeeds): Promise<Restartable> {
@@ -322,8 +338,12 @@ function findOptional({ env, cacheFolder, parts }: Ground, name: ToolName, lack:
   return parts.take(`find ${name}`, find, (tool) => (tool === undefined ? '' : `${tool.version} (${tool.origin})`));
 }
 
+interface ServedNetwork extends TenantNetwork {
+  readonly vpnTools: VpnTools | undefined;
+}
+
 /** Undefined if the containers of a tenant cannot reach each other here; a line says why. */
-async function startNetwork(ground: Ground, { engine, nft }: Host): Promise<TenantNetwork | undefined> {
+async function startNetwork(ground: Ground, { engine, nft }: Host): Promise<ServedNetwork | undefined> {
   const lack = 'containers of a tenant cannot reach each other';
   if (nft === undefined) {
     say(`${lack}; that needs Linux, root and nft`);
@@ -332,17 +352,21 @@ async function startNetwork(ground: Ground, { engine, nft }: Host): Promise<Tena
   const ip = await findOptional(ground, 'ip', lack);
   if (ip === undefined) return undefined;
   const { env, folders, parts } = ground;
+  const vpnLack = 'no VPN is served here';
+  const wg = await findOptional(ground, 'wg', vpnLack);
+  const userspace = wg === undefined ? undefined : await findOptional(ground, 'wireguard-go', vpnLack);
+  const vpnTools = wg === undefined || userspace === undefined ? undefined : { ip, wg, 'wireguard-go': userspace };
   const network = await parts.take('tenant network', () =>
     startTenantNetwork({
       folder: folders.network,
       namespaces: namespacesOf(engine.host),
-      tools: { ip, nft },
+      tools: { ip, nft, ...vpnTools },
       path: env['PATH'] ?? '',
     }),
   );
   for (const part of [network.net, ...network.names]) parts.keep('tenant network', part);
   parts.stopLater('tenant network', network.stop);
-  return network;
+  return { ...network, vpnTools };
 }
 
 const lostIdentity = 'docs/runbook.md, "Lost host identity", says what to do';

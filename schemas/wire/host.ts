@@ -397,7 +397,7 @@ export const UsageAnswer = Type.Union([
      * nothing. Whose clock is wrong is not known.
      */
     outOfTime: Type.Optional(Places),
-    /** Of the owner's memory: one that is new knows no peer, and the agent sends all of them again. */
+    /** Of the owner's memory: to one that is new, the agent sends all peers again. */
     memory: Type.Optional(Type.String({ maxLength: 64 })),
   }),
   Type.Object({ protocol: Protocol, ok: Type.Literal(false), error: Type.Enum(['invalid', 'unavailable']) }),

@@ -51,6 +51,7 @@ t.test('npm start', async (whole) => {
   let engine: EngineView | undefined;
   let container: Container | undefined;
   let vpn: DemoPeer | undefined;
+  let device = '';
   let dockerId: string | undefined;
 
   await whole.test('the first start shows a running container', async (t) => {
@@ -128,6 +129,17 @@ t.test('npm start', async (whole) => {
       }
     });
 
+    await t.test('the device of the demo peer reaches the demo container', async (t) => {
+      if (!started.output().includes('demo reaches store')) return;
+      const line = /^ {2}device {5}reaches demo through the tunnel: (ip netns exec \S+) curl -s (\S+)$/m;
+      const [, inDevice = '', url = ''] = line.exec(started.output()) ?? [];
+      device = inDevice.split(' ').at(-1) ?? '';
+      const page = `fetch('${url}').then((answer) => answer.text()).then(console.log)`;
+      t.match(await shell(`${inDevice} '${process.execPath}' -e "${page}"`), 'Ahoy from a Longshore container');
+      t.ok(existsSync(`/run/netns/${device}`));
+      t.equal(readDev().vpn.network, 'demo');
+    });
+
     await t.test('the commands of the output work, and nobody signs in', async (t) => {
       const [, signedIn = ''] = /^ {2}(export LONGSHORE_CONFIG=\S+)$/m.exec(started.output()) ?? [];
       const commands = [...started.output().matchAll(/^ {2}npx longshore (.*)$/gm)].map(([, rest]) => rest);
@@ -176,6 +188,7 @@ t.test('npm start', async (whole) => {
       });
       t.equal(await started.interrupt(), 0);
       await isGone(t, state, started);
+      if (device !== '') t.notOk(existsSync(`/run/netns/${device}`));
       const running = (await engine?.containers())?.filter(({ State }) => State.Running);
       t.same(running, [], 'the containers are stopped, too, on an engine that npm start did not start');
     });

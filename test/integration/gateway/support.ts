@@ -30,6 +30,8 @@ export const controlPlane = (nats: Nats): Promise<NatsConnection> =>
     authenticator: credsAuthenticator(readFileSync(nats.credsFile)),
     maxReconnectAttempts: -1,
     reconnectTimeWait: 50,
+    // On a busy machine.
+    timeout: 120_000,
     noAsyncTraces: true,
   });
 
