@@ -135,7 +135,7 @@ export const conflictWords: Readonly<Record<ConflictReason, ReasonWords>> = {
     todo: 'Change what manages it.',
   },
   overlaps: {
-    meaning: 'Its addresses are in the range of another one. No route answers this yet.',
+    meaning: 'Its addresses are in the range of another one, or in that of containers.',
     todo: 'Choose another range.',
   },
   elsewhere: {

@@ -135,9 +135,9 @@ export class Keeper {
     const placed = [
       ...attached.map((attachment) => ({ ...attachment, link: linkOf(attachment), isPeer: false })),
       ...away(desired).map((member) => ({ ...member, link: mesh })),
-      ...vpn.flatMap(({ name, server, tenant_network: joins, peers }) => {
+      ...vpn.flatMap(({ name, server, peers }) => {
         const link = vpnLinkOf(router, name);
-        return joins && server !== null ? peers.map((peer) => ({ ...peer, link, isPeer: true })) : [];
+        return server !== null ? peers.map((peer) => ({ ...peer, link, isPeer: true })) : [];
       }),
     ];
     const elements = elementsOf(placed, allResolvers(ranges), this.#marks);

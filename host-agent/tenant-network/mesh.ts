@@ -27,8 +27,8 @@ export function away({ attached, members, mesh, vpn }: DesiredNetwork): Away[] {
   const containers = members.flatMap(({ id, tenant, host, ipv4, ipv6 }) =>
     host === null || here.has(id) || !reached.has(host) ? [] : [{ tenant, host, ipv4, ipv6, isPeer: false }],
   );
-  const peers = vpn.flatMap(({ host, tenant_network: joins, peers: own }) =>
-    joins && reached.has(host) ? own.map(({ tenant, ipv4, ipv6 }) => ({ tenant, host, ipv4, ipv6, isPeer: true })) : [],
+  const peers = vpn.flatMap(({ host, peers: own }) =>
+    reached.has(host) ? own.map(({ tenant, ipv4, ipv6 }) => ({ tenant, host, ipv4, ipv6, isPeer: true })) : [],
   );
   return [...containers, ...peers];
 }
@@ -65,6 +65,6 @@ export function meshConfiguration(desired: DesiredNetwork, privateKey: string): 
 
 /** Routes to the mesh, which those of this host's containers come before. */
 export function meshRanges({ ranges: { ipv4, ipv6 }, vpn }: DesiredNetwork): string[] {
-  const pools = vpn.flatMap(({ server, tenant_network: joins, pools: own }) => (joins && server === null ? own : []));
+  const pools = vpn.flatMap(({ server, pools: own }) => (server === null ? own : []));
   return [...(ipv4 === null ? [] : [ipv4]), ipv6, ...pools];
 }

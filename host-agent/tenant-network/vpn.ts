@@ -43,6 +43,4 @@ export function peersIn(dump: string): ServedPeers[string]['peers'] {
 
 /** Pools of the networks that peers of this tenant are in, where they reach its containers. */
 export const poolsOf = ({ vpn }: Pick<DesiredNetwork, 'vpn'>, tenant: string): string[] =>
-  vpn.flatMap(({ tenant_network: joins, peers, pools }) =>
-    joins && peers.some((peer) => peer.tenant === tenant) ? pools : [],
-  );
+  vpn.flatMap(({ peers, pools }) => (peers.some((peer) => peer.tenant === tenant) ? pools : []));

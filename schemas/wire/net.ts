@@ -38,8 +38,6 @@ export const VpnNetwork = Type.Object({
   /** That serves it. */
   host: HostKey,
   pools: Type.Array(Type.String(), { minItems: 1, maxItems: 2 }),
-  /** Whether its peers reach containers of their tenants. */
-  tenant_network: Type.Boolean(),
   /** Null: another host serves it, or its key is not here yet. */
   server: nullable(
     Type.Object({

@@ -20,8 +20,6 @@ export const NetworkServer = Type.Object({
   mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
   ipv4_pool: CidrText,
   ipv6_pool: nullable(CidrText),
-  /** Whether peers reach their tenant's containers. */
-  tenant_network: Type.Boolean(),
   /** Null: every tenant. Peers of others do not connect. */
   tenants: nullable(Type.Array(TenantId, { maxItems: limits.networkTenants })),
 });

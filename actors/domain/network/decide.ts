@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { fill, line } from '../../../lib/fill.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { formatCidr, overlap, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
+import { ipv6RangeOf } from '../../../schemas/tenant-network.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import {
@@ -115,7 +116,8 @@ function served(before: NetworkRecord, after: NetworkRecord): Changes {
   return { ...stored(after), effects: [{ kind: 'server', network: after.name, server: is ?? null }] };
 }
 
-export function serve(state: PartitionView, ask: Of<'network.serve'>, { fleet, nowMs }: TurnContext): Turn {
+export function serve(state: PartitionView, ask: Of<'network.serve'>, context: TurnContext): Turn {
+  const { fleet, cluster, tenantIpv4, nowMs } = context;
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { network, record } = found;
@@ -129,6 +131,9 @@ export function serve(state: PartitionView, ask: Of<'network.serve'>, { fleet, n
   const cidrsOf = (pools: Parameters<typeof poolsOf>[0]): Cidr[] =>
     poolsOf(pools).flatMap((text) => parseCidr(text) ?? []);
   const own = cidrsOf(record.settings);
+  const ofContainers = [tenantIpv4?.range, ipv6RangeOf(cluster)].flatMap((text = '') => parseCidr(text) ?? []);
+  if (ask.by !== null && ofContainers.some((range) => own.some((pool) => overlap(pool, range))))
+    return conflict('overlaps', 'containers have addresses in its pools; make a network with other pools');
   for (const other of fleet.servers()) {
     if (other.host !== ask.by || other.network === record.name) continue;
     if (cidrsOf(other).some((taken) => own.some((pool) => overlap(pool, taken))))

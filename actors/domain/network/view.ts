@@ -35,7 +35,7 @@ export const networkView = (record: NetworkRecord, allocated: number): NetworkVi
 /** What other partitions must know of it; undefined: no host serves it. */
 export function serverOf({ name, host, settings, wireguard }: NetworkRecord): NetworkServer | undefined {
   if (host === undefined) return undefined;
-  const { wireguard_port: port, mtu, ipv4_pool, ipv6_pool, tenant_network = true, tenants } = settings;
+  const { wireguard_port: port, mtu, ipv4_pool, ipv6_pool, tenants } = settings;
   const { publicKey: key } = wireguard;
-  return { network: name, host, key, port, mtu, ipv4_pool, ipv6_pool, tenant_network, tenants };
+  return { network: name, host, key, port, mtu, ipv4_pool, ipv6_pool, tenants };
 }

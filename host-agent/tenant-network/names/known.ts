@@ -15,7 +15,7 @@ export function namesKnown({
     ipv6,
   }));
   // A peer asks where its network is served.
-  const served = vpn.filter(({ server, tenant_network: joins }) => server !== null && joins);
+  const served = vpn.filter(({ server }) => server !== null);
   const peers = served.flatMap((network) =>
     network.peers.map(({ tenant, ipv4, ipv6 }) => ({ tenant, project: null, ipv4, ipv6 })),
   );

@@ -588,11 +588,17 @@ t.test('a host serves a network, and then none', async (t) => {
   const first = serve(home, h1);
   t.match(first.body, { data: { servers: [h1] } });
   const server = servedBy(state);
-  t.match(server, { network: home, host: h1, port: 51820, ipv4_pool: '10.86.0.0/24', tenant_network: true });
+  t.match(server, { network: home, host: h1, port: 51820, ipv4_pool: '10.86.0.0/24' });
   const { network: _network, ...told } = server;
   t.match(first.changes.effects, [{ kind: 'server', network: home, server: told }], 'all processes hear of it');
   t.ok(isEmpty(serve(home, h1).changes), 'asked again');
 
+  const range = { range: '10.86.0.128/25', sliceOf: () => ({ first: 0, count: 1 }) };
+  t.match(
+    write(state, { type: 'network.serve', network: home, by: h2 }, nowMs, fleetWith(), { tenantIpv4: range }),
+    { code: 'conflict', body: { reason: 'overlaps' } },
+    'containers have their addresses there',
+  );
   t.match(serve(near, h1, server), { code: 'conflict', body: { reason: 'overlaps' } });
   t.equal(serve(near, h2, server).code, 'ok', 'on another host it does not');
 

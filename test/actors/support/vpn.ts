@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { PartitionState } from '../../../actors/domain/state.ts';
 import { decideRead, decideWrite } from '../../../actors/domain/decide.ts';
-import type { Turn } from '../../../actors/domain/turn.ts';
+import type { Turn, TurnContext } from '../../../actors/domain/turn.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../schemas/ids.ts';
 import type { Ask, WriteAsk } from '../../../schemas/wire/asks.ts';
 import type { KeptCertificate, LeaseRecord, NetworkRecord, NetworkSettings } from '../../../schemas/api/network.ts';
@@ -142,9 +142,10 @@ export function write(
   ask: LooseWrite | Omit<LooseWrite, 'op'>,
   nowMs = 1_000_000,
   fleet = fleetOf(),
+  more: Partial<TurnContext> = {},
 ): Said {
   const whole = { rid: 'r', budgetMs: 1, op: operation(), ...ask } as WriteAsk;
-  const turn = decideWrite(state, whole, contextOf(fleet, nowMs), undefined);
+  const turn = decideWrite(state, whole, { ...contextOf(fleet, nowMs), ...more }, undefined);
   apply(state, turn.changes);
   return said(turn);
 }

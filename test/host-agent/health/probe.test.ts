@@ -15,7 +15,7 @@ async function listening(t: Test, server: Server): Promise<number> {
 
 const host = '127.0.0.1';
 const never = new AbortController().signal;
-const timing = { ...healthDefaults, timeout: 1 };
+const timing = { ...healthDefaults, timeout: 60 };
 
 t.test('http: an answer of 200 to 399 passes', async (t) => {
   const asked: (string | undefined)[] = [];
@@ -26,15 +26,16 @@ t.test('http: an answer of 200 to 399 passes', async (t) => {
       if (request.url !== '/hangs') response.writeHead(Number(request.url?.slice(1)), { location: '/500' }).end('x');
     }),
   );
-  const ask = (path: string) => probe({ ...timing, http: { port, path } }, { host, port }, never);
+  const ask = (path: string, timeout = timing.timeout) =>
+    probe({ ...timing, timeout, http: { port, path } }, { host, port }, never);
   t.equal(await ask('/200'), undefined);
   t.equal(await ask('/302'), undefined, 'a redirect is an answer, and is not followed');
   t.equal(await ask('/404'), `GET /404 on port ${port} answered 404`);
   t.equal(await ask('/503'), `GET /503 on port ${port} answered 503`);
-  const hanging = ask('/hangs');
+  t.same(asked, ['/200', '/302', '/404', '/503']);
+  const hanging = ask('/hangs', 1);
   await collectGarbage();
   t.equal(await hanging, `GET /hangs on port ${port} had no answer in 1 s`);
-  t.same(asked, ['/200', '/302', '/404', '/503', '/hangs']);
 });
 
 t.test('http: what is no HTTP fails', async (t) => {

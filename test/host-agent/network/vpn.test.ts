@@ -8,7 +8,7 @@ const [h1, h2] = ['h1' as HostKey, 'h2' as HostKey];
 const office = 'office' as NetworkName;
 const keyOf = (letter: string): string => `${letter.repeat(43)}=`;
 const server = (host: HostKey, more: Partial<NetworkServer> = {}): NetworkServer => ({
-  ...{ network: office, host, key: keyOf('S'), port: 7, mtu: null, tenant_network: true, tenants: null },
+  ...{ network: office, host, key: keyOf('S'), port: 7, mtu: null, tenants: null },
   ...{ ipv4_pool: '10.86.0.0/24', ipv6_pool: 'fd86::/64' },
   ...more,
 });

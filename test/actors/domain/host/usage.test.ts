@@ -53,7 +53,7 @@ t.test('of those that were placed on it', (t) => {
 
 const servedBy = (host: HostKey): NetworkServer => ({
   ...{ network: home, host, key: 'key', port: 51820, mtu: null, ipv4_pool: '10.86.0.0/24', ipv6_pool: null },
-  ...{ tenant_network: true, tenants: null },
+  tenants: null,
 });
 
 t.test('of peers in the VPN networks that it serves', (t) => {

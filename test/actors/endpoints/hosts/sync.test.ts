@@ -350,7 +350,7 @@ t.test('peers of tenants in a VPN network that the host serves', async (t) => {
     'no business of it',
   );
 
-  const served = { key, port: 7, mtu: null, ipv4_pool: '10.86.0.0/24', ipv6_pool: null, tenant_network: true };
+  const served = { key, port: 7, mtu: null, ipv4_pool: '10.86.0.0/24', ipv6_pool: null };
   const server = { ...served, tenants: null };
   const serve = (changes: number, ...hosts: readonly HostKey[]): boolean =>
     fleet.learn({ ...directory, changes, servers: hosts.map((host) => ({ network: home, host, ...server })) });
