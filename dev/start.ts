@@ -118,8 +118,9 @@ async function demoDevice(
   state: string,
   signal: AbortSignal,
 ): Promise<Device | undefined> {
-  if (container === undefined || stack.vpnTools === undefined) return undefined;
-  return step('device of the VPN peer', () => startDevice(stack, vpn, container, state, signal)).catch(
+  const { vpnTools } = stack;
+  if (container === undefined || vpnTools === undefined) return undefined;
+  return step('device of the VPN peer', () => startDevice(stack, vpnTools, vpn, container, state, signal)).catch(
     (error: unknown) => {
       if (signal.aborted) throw error;
       say(`the demo peer has no device: ${(error as Error).message}`);

@@ -6,12 +6,12 @@ import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
-import { sleep } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import { pathWith } from '../fetch/wrappers.ts';
 import { enter, strike } from '../process/ledger.ts';
 import { removeNamespace } from '../process/reap.ts';
 import { run } from '../process/run.ts';
-import { demoNetwork, localHost, type Stack } from '../stack/stack.ts';
+import { demoNetwork, localHost, type Stack, type VpnTools } from '../stack/stack.ts';
 import { demoName } from './container.ts';
 import { filesOf, type DemoPeer } from './peer.ts';
 
@@ -32,19 +32,15 @@ const valuesIn = (file: string, name: string): string[] =>
 /** What `wg` takes of a file of `wg-quick`. */
 const withoutQuick = (file: string): string => file.replaceAll(/^(?:Address|DNS|MTU) *=.*\n/gm, '');
 
-/**
- * @param id of the demo container
- * @returns undefined where this machine has no tools for it; a line has said so
- */
+/** @param id of the demo container */
 export async function startDevice(
-  stack: Stack,
+  { api, tokens }: Stack,
+  tools: VpnTools,
   peer: DemoPeer,
   id: string,
   state: string,
   signal: AbortSignal,
-): Promise<Device | undefined> {
-  const { api, tokens, vpnTools } = stack;
-  if (vpnTools === undefined) return undefined;
+): Promise<Device> {
   await api.serve(tokens.operator.token, demoNetwork, localHost.key);
   const { network } = await api.status(tokens.tenants.demo.token, id);
   const address = network?.ipv4 ?? (network?.ipv6 === undefined ? undefined : `[${network.ipv6}]`);
@@ -53,7 +49,7 @@ export async function startDevice(
   const [name, link] = [`longshore-device-${mark}`, `lsd${mark}`];
   // With LOG_LEVEL, wireguard-go keeps the pipes of its output open.
   const { LOG_LEVEL: _, PATH = '', ...inherited } = process.env;
-  const env = { ...inherited, PATH: pathWith(join(state, 'vpn', 'bin'), vpnTools, PATH) };
+  const env = { ...inherited, PATH: pathWith(join(state, 'vpn', 'bin'), tools, PATH) };
   const must = async (...[command = '', ...words]: readonly string[]): Promise<void> => {
     const ran = await run(command, words, { deadlineMs, env });
     if (ran.code !== 0) throw new Error(`${command} ${words.join(' ')}: ${ran.stderr.trim()}`);
@@ -90,14 +86,10 @@ export async function startDevice(
 
 /** Tries until it succeeds, or throws its last error. */
 async function answering(attempt: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  for (const endMs = performance.now() + deadlineMs; ;) {
-    try {
-      await attempt();
-      return;
-    } catch (error) {
-      if (performance.now() > endMs) throw error;
-    }
-    await sleep(pollMs, signal);
-    signal.throwIfAborted();
-  }
+  const endMs = performance.now() + deadlineMs;
+  const onFailure = (error: unknown): void => {
+    if (performance.now() > endMs) throw error;
+  };
+  await retry(() => attempt().then(() => true), { pauseMs: () => pollMs, signal, onFailure });
+  signal.throwIfAborted();
 }

@@ -102,7 +102,8 @@ export class TenantNetwork {
   #servers: readonly NetworkServer[] = [];
   #vpn: readonly VpnNetwork[] = [];
   #looking: Promise<void> = Promise.resolve();
-  /** Peers that may connect, as `longshore-net` has it. */
+  /** Peers that may connect, by network and public key: as drawn, and as `longshore-net` has it. */
+  #toLetIn: ReadonlyMap<string, PeerMember> = new Map();
   #letIn: ReadonlyMap<string, PeerMember> = new Map();
   #nextEnd: NodeJS.Timeout | undefined;
   #meshKey: string | undefined;
@@ -250,7 +251,7 @@ export class TenantNetwork {
     });
     if (status !== 200)
       throw new EngineError('tenant network', { kind: 'refused', status }, decodeRefusal(body).message);
-    const members = new Map([...this.#letIn, ...this.#toLetIn()]);
+    const members = new Map([...this.#letIn, ...this.#toLetIn]);
     const seen = Object.entries(decodePeers(body)).flatMap(([network, { link, peers }]) =>
       peers.map((peer): ServedPeer => ({ ...peer, link, of: members.get(`${network} ${peer.key}`) })),
     );
@@ -273,6 +274,7 @@ export class TenantNetwork {
       nowMs: nowMs(),
     });
     this.#vpn = networks;
+    this.#toLetIn = this.#drawLetIn();
     const again = (): void => {
       this.#drawVpn();
       void this.#send();
@@ -336,12 +338,11 @@ export class TenantNetwork {
 
   /** What the kernel has counted of a peer is gone with it: it is looked at before, and after. */
   async #putCounted(): Promise<void> {
-    const toLetIn = this.#toLetIn();
-    const isAnyCut = [...this.#letIn.keys()].some((key) => !toLetIn.has(key));
+    const isAnyCut = [...this.#letIn.keys()].some((key) => !this.#toLetIn.has(key));
     const look = (): Promise<void> =>
       this.lookAtPeers().catch((error: unknown) => this.#parts.log.debug('peers_look_failed', { error }));
     if (isAnyCut) await look();
-    const next = this.#toLetIn();
+    const next = this.#toLetIn;
     const state = await this.#put();
     this.#letIn = next;
     this.#hear(state);
@@ -349,7 +350,7 @@ export class TenantNetwork {
   }
 
   /** Peers that may connect to this host, by network and public key. */
-  #toLetIn(): ReadonlyMap<string, PeerMember> {
+  #drawLetIn(): ReadonlyMap<string, PeerMember> {
     const members = new Map(this.#peers.map((peer) => [`${peer.network} ${peer.key}`, peer]));
     const served = this.#vpn.filter(({ server }) => server !== null);
     return new Map(

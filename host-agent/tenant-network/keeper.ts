@@ -80,10 +80,11 @@ export class Keeper {
   #table: { readonly elements: readonly Element[]; readonly rules: string } | undefined;
   /** What was set on each link, to see what it lacks. */
   readonly #sides = new Map<string, string>();
-  /** The configurations that interfaces of WireGuard have, as far as they are known. */
-  readonly #configurations = new Map<string, string>();
-  /** When each was compared with what the interface says, by the monotonic clock. */
-  readonly #comparedMs = new Map<string, number>();
+  /**
+   * The configurations that interfaces of WireGuard have, as far as they are known, and when each
+   * was compared with what the interface says, by the monotonic clock.
+   */
+  readonly #configurations = new Map<string, { readonly text: string; readonly comparedMs: number }>();
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -111,13 +112,13 @@ export class Keeper {
     const all = served.map(async ({ name }) => {
       const link = vpnLinkOf(router, name);
       const script = `ip -o link show dev ${link} && wg show ${link} dump`;
-      const [shown = '', ...dump] = (await runTool(inRouter(router, ['sh', '-c', script]))).split('\n');
+      const [shown = '', _interface, ...lines] = (await runTool(inRouter(router, ['sh', '-c', script]))).split('\n');
       return [
         name,
         {
           // Its index is never given again.
           link: `${bootId()} ${shown.split(':', 1)[0]}`,
-          peers: peersIn(dump.join('\n')),
+          peers: peersIn(lines),
         },
       ] as const;
     });
@@ -240,8 +241,7 @@ export class Keeper {
         // Node gives a socket as the standard input, which no program can open by name.
         const script = `cat | wg syncconf ${name} /dev/stdin`;
         await runTool(inRouter(router, ['sh', '-c', script]), { input: configuration });
-        this.#configurations.set(name, configuration);
-        this.#comparedMs.set(name, performance.now());
+        this.#configurations.set(name, { text: configuration, comparedMs: performance.now() });
       }
       const isMissing = (range: string): boolean => link === undefined || !places.has(`route ${range} ${name}`);
       const missing = routes.filter(isMissing);
@@ -260,14 +260,13 @@ export class Keeper {
    */
   async #isConfigured(name: string, configuration: string): Promise<boolean> {
     const known = this.#configurations.get(name);
-    if (known !== undefined && known !== configuration) return false;
-    const nowMs = performance.now();
-    if (known !== undefined && nowMs - (this.#comparedMs.get(name) ?? 0) < compareMs) return true;
-    this.#comparedMs.set(name, nowMs);
+    if (known !== undefined && known.text !== configuration) return false;
+    const comparedMs = performance.now();
+    if (known !== undefined && comparedMs - known.comparedMs < compareMs) return true;
     const there = await runTool(inRouter(this.#options.router, ['wg', 'showconf', name])).catch(() => '');
     const hasEndpoints = known === undefined;
     if (settingsIn(there, hasEndpoints) !== settingsIn(configuration, hasEndpoints)) return false;
-    this.#configurations.set(name, configuration);
+    this.#configurations.set(name, { text: configuration, comparedMs });
     return true;
   }
 

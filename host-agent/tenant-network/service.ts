@@ -110,7 +110,7 @@ export class NetworkService {
           const state = await keeper.keep(desired);
           outcome = unstored ?? state;
         } catch (error) {
-          outcome = error instanceof Error ? error : new Error(String(error));
+          outcome = asError(error);
         }
         if (outcome instanceof Error) log.error('tenant_network_failed', { error: outcome });
         for (const settle of waiters) settle(outcome);
@@ -130,7 +130,7 @@ export class NetworkService {
       this.#stored = desired;
       return undefined;
     } catch (error) {
-      return error instanceof Error ? error : new Error(String(error));
+      return asError(error);
     }
   }
 
@@ -176,7 +176,7 @@ export class NetworkService {
     try {
       return await this.#options.keeper.peers(this.#desired);
     } catch (error) {
-      return error instanceof Error ? error : new Error(String(error));
+      return asError(error);
     }
   }
 
@@ -188,6 +188,8 @@ export class NetworkService {
     });
   }
 }
+
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** Undefined: it is too long. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {

@@ -23,13 +23,9 @@ export function vpnConfiguration({ peers }: VpnNetwork, server: NonNullable<VpnN
 
 const noEndpoint = '(none)';
 
-/**
- * @param dump as `wg show <interface> dump` prints it: a line of the interface, and one of each
- *   peer
- */
-export function peersIn(dump: string): ServedPeers[string]['peers'] {
-  const lines = dump.split('\n').filter((line) => line !== '');
-  return lines.slice(1).map((line) => {
+/** @param lines of peers, as `wg show <interface> dump` prints them */
+export const peersIn = (lines: readonly string[]): ServedPeers[string]['peers'] =>
+  lines.filter(Boolean).map((line) => {
     const [key = '', , endpoint = noEndpoint, , handshake, rx, tx] = line.split('\t');
     return {
       key,
@@ -39,7 +35,6 @@ export function peersIn(dump: string): ServedPeers[string]['peers'] {
       endpoint: endpoint === noEndpoint ? null : endpoint,
     };
   });
-}
 
 /** Pools of the networks that peers of this tenant are in, where they reach its containers. */
 export const poolsOf = ({ vpn }: Pick<DesiredNetwork, 'vpn'>, tenant: string): string[] =>

@@ -104,13 +104,17 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
   /** Sums of open hours that owners have. A sum that grows is another one. */
   const taken = new Map<number, Map<UsedBy, Used>>();
 
+  /** Rejects without an answer. */
+  const ask = async (message: Omit<UsageReport, 'v' | 'protocol'>) => {
+    const text = JSON.stringify({ v: 1, ...protocolFields, ...message } satisfies UsageReport);
+    return decodeAnswer(await parts.request(subjects.hostUsage(parts.sender), text, limits.usageReportTimeoutMs));
+  };
+
   /** @returns undefined: no answer */
   const send = async (partition: number, source: string, items: readonly Item[]): Promise<Outcomes | undefined> => {
     const wired = items.map(({ tenant, id, hour, part, used }): UsageItem => ({ tenant, id, hour, part, used }));
-    const message: UsageReport = { v: 1, ...protocolFields, partition, source, items: wired };
-    const subject = subjects.hostUsage(parts.sender);
     try {
-      const answer = decodeAnswer(await parts.request(subject, JSON.stringify(message), limits.usageReportTimeoutMs));
+      const answer = await ask({ partition, source, items: wired });
       if (!answer.ok) throw new Error(`the owner answered ${answer.error}`);
       parts.onReport('acknowledged');
       if (answer.refused !== undefined) parts.onRefused(answer.refused.length);
@@ -194,20 +198,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
 
   /** @returns the memory of the owner; undefined: no answer */
   const sendPeers = async (partition: number, seen: readonly PeerSeen[]): Promise<string | undefined> => {
-    const message: UsageReport = {
-      v: 1,
-      ...protocolFields,
-      partition,
-      source: store.source(),
-      items: [],
-      seen: [...seen],
-    };
-    const bytes = await parts.request(
-      subjects.hostUsage(parts.sender),
-      JSON.stringify(message),
-      limits.usageReportTimeoutMs,
-    );
-    const answer = decodeAnswer(bytes);
+    const answer = await ask({ partition, source: store.source(), items: [], seen: [...seen] });
     return answer.ok ? answer.memory : undefined;
   };
 

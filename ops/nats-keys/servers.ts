@@ -61,8 +61,8 @@ async function settle(accounts: Accounts, identity: NatsIdentity, account: strin
     account: { claims, issuers: new Set(identity.operatorKeys) },
   };
   for (let pushes = 0; ; pushes++) {
-    const held = await accounts.held(account);
-    const claimsHeld = [...held.claims, ...(await accounts.stored(account))];
+    const [held, stored] = await Promise.all([accounts.held(account), accounts.stored(account)]);
+    const claimsHeld = [...held.claims, ...stored];
     if (claimsHeld.length === 0)
       throw new Error(`no NATS server has the account ${account}: set its resolver to type full`);
     const next = nextClaims(claimsHeld, { ...wanted, nowS: wholeSeconds(systemClock.nowMs()) });
@@ -87,13 +87,14 @@ export async function pushAccounts(system: NatsConnection, identity: NatsIdentit
   const servers = new Set<string>();
   /** @returns whether the account HOSTS was pushed */
   const settleAll = async (): Promise<boolean> => {
-    let isPushed = false;
-    for (const account of Object.values(identity.accounts)) {
-      const settled = await settle(accounts, identity, account);
-      for (const server of settled.servers) servers.add(server);
-      isPushed ||= account === identity.accounts.HOSTS && settled.pushes > 0;
-    }
-    return isPushed;
+    const pushed = await Promise.all(
+      Object.values(identity.accounts).map(async (account) => {
+        const settled = await settle(accounts, identity, account);
+        for (const server of settled.servers) servers.add(server);
+        return account === identity.accounts.HOSTS && settled.pushes > 0;
+      }),
+    );
+    return pushed.includes(true);
   };
   // Actors push that account, too: a process that has read the claims before this push may push
   // the older ones after it.
@@ -107,10 +108,9 @@ export async function pushAccounts(system: NatsConnection, identity: NatsIdentit
 /** Whether every server accepts what the key signs for the account HOSTS. */
 export async function isAtServers(system: NatsConnection, identity: NatsIdentity, key: string): Promise<boolean> {
   const accounts = createAccounts(Promise.resolve(system), identity.operatorSeed);
-  const { claims } = await accounts.held(identity.accounts.HOSTS);
-  return [...claims, ...(await accounts.stored(identity.accounts.HOSTS))].every((each) =>
-    signingKeysOf(each).includes(key),
-  );
+  const { HOSTS } = identity.accounts;
+  const [{ claims }, stored] = await Promise.all([accounts.held(HOSTS), accounts.stored(HOSTS)]);
+  return [...claims, ...stored].every((each) => signingKeysOf(each).includes(key));
 }
 
 const Page = Type.Object({

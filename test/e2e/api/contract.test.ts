@@ -409,10 +409,14 @@ t.test('compute API', async (t) => {
 
   t.test('a host is listed, cordoned and uncordoned', async (t) => {
     const hosts = '/api/v2/operator/hosts';
-    const shown = await acme.call<{ data: object[] }>('GET', `${compute}/hosts`);
-    t.same(shown.body.data[0], { key: hostKey, region: 'default' });
+    // Other files of the stack may have registered hosts of their own.
+    const listed = async (client: typeof acme, path: string): Promise<Record<string, unknown> | undefined> =>
+      (await client.call<{ data: Record<string, unknown>[] }>('GET', path)).body.data.find(
+        ({ key }) => key === hostKey,
+      );
+    t.same(await listed(acme, `${compute}/hosts`), { key: hostKey, region: 'default' });
     t.equal((await acme.call('GET', `${compute}/hosts?cursor=x`)).status, 422);
-    t.match((await operator.call('GET', hosts)).body, { data: [{ key: hostKey, region: 'default', status: 'up' }] });
+    t.match(await listed(operator, hosts), { key: hostKey, region: 'default', status: 'up' });
     t.equal((await operator.call('PATCH', `${hosts}/${hostKey}`, { cordoned: true })).status, 200);
     const waiting = await acme.create({ name: 'waiting', ...rig.image, ...small });
     t.match(waiting.body.data, { host_key: null, status: 'pending' });
