@@ -3532,6 +3532,7 @@ export interface components {
       rx_bytes: number | null;
       tx_bytes: number | null;
       endpoint: string | null;
+      files_changed_at: string | null;
       problem: string | null;
       inserted_at: string;
       updated_at: string;
@@ -3624,6 +3625,7 @@ export interface components {
       rx_bytes: number | null;
       tx_bytes: number | null;
       endpoint: string | null;
+      files_changed_at: string | null;
       problem: string | null;
       inserted_at: string;
       updated_at: string;

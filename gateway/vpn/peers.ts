@@ -5,6 +5,7 @@ import type { PeerTokenView } from '../../schemas/api/peer.ts';
 import { firstMissing } from '../auth/scopes.ts';
 import { succeeded, tenantOf, type Call, type HandlerOf } from '../call.ts';
 import type { Forage } from './vpn.ts';
+import { withFilesChanged } from './service/files-changed.ts';
 import { keyringOf } from './service/keyring.ts';
 import { refuseUnroutable, secretFields, type NewPeer } from './service/peers/peers.ts';
 import { refusing } from './service/refusal.ts';
@@ -18,27 +19,23 @@ const withSecrets = ({ view, ...shown }: NewPeer) => ({ ...view, ...secretFields
 /** From where people connect is for those who manage peers. */
 const mayKnowEndpoints = ({ identity }: Call): boolean => firstMissing(identity?.scopes ?? [], ['vpn']) === undefined;
 
-export function peerRoutes({ actors, peers, keyring, log }: Forage) {
-  const list: HandlerOf<'peer.list'> = (call) => {
+export function peerRoutes({ actors, peers, networks, keyring, log }: Forage) {
+  const list: HandlerOf<'peer.list'> = async (call) => {
     const { limit, cursor } = call.query;
     const before = cursor === undefined ? null : decodeCursor(cursor);
     if (before === undefined) return wrongCursor;
-    return actors.ask(call, {
-      type: 'peer.list',
-      tenant: tenantOf(call),
-      limit,
-      before,
-      endpoints: mayKnowEndpoints(call),
-    });
+    const endpoints = mayKnowEndpoints(call);
+    const asked = actors.ask(call, { type: 'peer.list', tenant: tenantOf(call), limit, before, endpoints });
+    return withFilesChanged(call, await asked, networks);
   };
 
-  const get: HandlerOf<'peer.get'> = (call) =>
-    actors.ask(call, {
-      type: 'peer.get',
-      tenant: tenantOf(call),
-      peer: call.params.peer,
-      endpoints: mayKnowEndpoints(call),
-    });
+  const get: HandlerOf<'peer.get'> = async (call) => {
+    const { peer } = call.params;
+    const endpoints = mayKnowEndpoints(call);
+    const asked = actors.ask(call, { type: 'peer.get', tenant: tenantOf(call), peer, endpoints });
+    return withFilesChanged(call, await asked, networks);
+  };
+
   const create = refusing<'peer.create'>(log, async (call) => {
     const made = await peers.create(call, tenantOf(call), call.body, keyringOf(keyring));
     return created(withSecrets(made), made.of);
@@ -49,7 +46,7 @@ export function peerRoutes({ actors, peers, keyring, log }: Forage) {
     // The network is read only for routes that it may not carry.
     if (update.routes?.some(isIpv4) === false)
       refuseUnroutable(update.routes, (await peers.load(call, { tenant, peer })).network);
-    return actors.askWrite(call, { type: 'peer.update', tenant, peer, update });
+    return withFilesChanged(call, await actors.askWrite(call, { type: 'peer.update', tenant, peer, update }), networks);
   });
 
   const remove: HandlerOf<'peer.remove'> = (call) =>

@@ -170,6 +170,8 @@ export interface NetworkRecord {
   readonly nameConstraints?: true;
   /** The host that serves it; absent: none does. */
   readonly host?: HostKey;
+  /** The last change that peers' files show; absent: as in a peer's record. */
+  readonly filesChangedAtMs?: number;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }

@@ -90,6 +90,12 @@ export const PeerView = Type.Object(
         description: 'Address and port of the device. Null: unknown, or the token has not the scope `vpn`.',
       }),
     ),
+    files_changed_at: nullable(
+      Type.String({
+        description:
+          'The last change of the peer or of its network that its files show: download them again if they are older. Null: unknown, because the network does not answer.',
+      }),
+    ),
     /** Reason why the network refuses the peer, and the remedy. */
     problem: nullable(Type.String()),
     inserted_at: Type.String(),
@@ -247,6 +253,8 @@ export interface PeerRecord extends PeerKeys {
   readonly toldIn?: number;
   /** Reason why the network refuses the peer. */
   readonly problem?: PeerProblem;
+  /** The last change that a file shows; absent: written by a release that did not note it. */
+  readonly filesChangedAtMs?: number;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }

@@ -32,7 +32,7 @@ import {
   type Turn,
   type TurnContext,
 } from '../turn.ts';
-import { damaged, find } from './find.ts';
+import { damaged, find, type Found } from './find.ts';
 import { networkView, serverOf } from './view.ts';
 
 export { learn } from './learn.ts';
@@ -81,7 +81,7 @@ const sameKey = (before: KeptCertificate, next: KeptCertificate): KeptCertificat
 export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
-  const { network, record } = found;
+  const { record } = found;
   const { server } = ask;
   if (record.host !== undefined && ask.settings.tenant_network === false) return aimless;
   const settings = ask.keepsTenants === true ? { ...ask.settings, tenants: record.settings.tenants } : ask.settings;
@@ -106,14 +106,30 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
     server: server === null ? record.server : sameKey(record.server, server),
     updatedAtMs: context.nowMs,
   };
-  return answer(shown('ok', next, network), served(record, next));
+  return changed(found, next);
 }
 
+/** Those of the network that files of peers show. */
+const shownInFiles = ({ settings, wireguard, ca, host }: NetworkRecord) => {
+  const { tenants: _tenants, proxy: _proxy, tenant_network: joins = true, ...others } = settings;
+  return { ...others, isServed: joins && host !== undefined, key: wireguard.publicKey, ca: ca.pem };
+};
+
+const noted = (before: NetworkRecord, after: NetworkRecord): NetworkRecord => ({
+  ...after,
+  filesChangedAtMs: isDeepStrictEqual(shownInFiles(before), shownInFiles(after))
+    ? (before.filesChangedAtMs ?? before.updatedAtMs)
+    : after.updatedAtMs,
+});
+
 /** What the other partitions must know of it goes with the change. */
-function served(before: NetworkRecord, after: NetworkRecord): Changes {
+function changed({ network, record: before }: Found, next: NetworkRecord): Turn {
+  const after = noted(before, next);
+  const reply = shown('ok', after, network);
   const [was, is] = [serverOf(before), serverOf(after)];
-  if (isDeepStrictEqual(was, is)) return stored(after);
-  return { ...stored(after), effects: [{ kind: 'server', network: after.name, server: is ?? null }] };
+  if (isDeepStrictEqual(was, is)) return answer(reply, stored(after));
+  const effects: Effect[] = [{ kind: 'server', network: after.name, server: is ?? null }];
+  return answer(reply, { ...stored(after), effects });
 }
 
 export function serve(state: PartitionView, ask: Of<'network.serve'>, context: TurnContext): Turn {
@@ -139,7 +155,7 @@ export function serve(state: PartitionView, ask: Of<'network.serve'>, context: T
     if (cidrsOf(other).some((taken) => own.some((pool) => overlap(pool, taken))))
       return conflict('overlaps', `the host serves the network ${other.network}, whose pools overlap`);
   }
-  return answer(shown('ok', next, network), served(record, next));
+  return changed(found, next);
 }
 
 const aimless = conflict(
@@ -156,7 +172,7 @@ export function certify(state: PartitionView, ask: Of<'network.certify'>, contex
   if (serial === ask.certificate.serial) return answer(repeatable('ok', record));
   if (serial !== ask.replaces) return conflict('changed', 'the certificate was replaced meanwhile; read it again');
   const certificate = sameKey(record[ask.which], ask.certificate);
-  const next: NetworkRecord = { ...record, [ask.which]: certificate, updatedAtMs: context.nowMs };
+  const next = noted(record, { ...record, [ask.which]: certificate, updatedAtMs: context.nowMs });
   return answer(repeatable('ok', next), stored(next));
 }
 

@@ -7,11 +7,13 @@ import { refuse, type Turn } from '../turn.ts';
 
 export const damaged = refuse('internal', 'the record of this network is damaged; contact support with the request id');
 
+export interface Found {
+  readonly network: KnownNetwork;
+  readonly record: NetworkRecord;
+}
+
 /** It, or the refusal that takes its place. */
-export function find(
-  state: PartitionView,
-  ask: { readonly network: NetworkName },
-): { readonly network: KnownNetwork; readonly record: NetworkRecord } | { readonly refusal: Turn } {
+export function find(state: PartitionView, ask: { readonly network: NetworkName }): Found | { readonly refusal: Turn } {
   const network = state.vpn.network(ask.network);
   if (network.isDamaged) return { refusal: damaged };
   const { record } = network;

@@ -96,13 +96,14 @@ export function update(state: PartitionView, ask: Of<'peer.update'>, context: Tu
     routes: routes === undefined ? record.routes : routes,
     dns: dns === undefined ? record.dns : dns,
   };
-  const isNews =
+  const isOfFiles =
     next.name !== record.name ||
-    next.enabled !== record.enabled ||
     next.expiresAtMs !== record.expiresAtMs ||
     !isSame(next.routes, record.routes) ||
     !isSame(next.dns, record.dns);
-  return isNews ? changed(record, next, context) : answer(shown('ok', record, context));
+  if (!isOfFiles && next.enabled === record.enabled) return answer(shown('ok', record, context));
+  const filesChangedAtMs = isOfFiles ? context.nowMs : (record.filesChangedAtMs ?? record.updatedAtMs);
+  return changed(record, { ...next, filesChangedAtMs }, context);
 }
 
 /**

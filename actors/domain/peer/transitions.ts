@@ -38,6 +38,7 @@ export const kept = (record: PeerRecord): Changes => ({ records: [record], delet
 
 export const withNext = (record: PeerRecord, next: Partial<PeerRecord>, { nowMs }: TurnContext): PeerRecord => ({
   ...record,
+  filesChangedAtMs: nowMs,
   ...next,
   generation: record.generation + 1,
   updatedAtMs: nowMs,

@@ -54,6 +54,7 @@ export const peerView = (
   certificate: { serial: record.certificate.serial, not_after: timestamp(record.certificate.notAfterMs) },
   tokens: aliveTokens(record, nowMs).map(tokenView),
   ...seenView(peerSeen?.(record.id), showsEndpoint),
+  files_changed_at: timestamp(record.filesChangedAtMs ?? record.updatedAtMs),
   problem: record.problem === undefined ? null : adviceOn[record.problem],
   inserted_at: timestamp(record.insertedAtMs),
   updated_at: timestamp(record.updatedAtMs),

@@ -28,9 +28,11 @@ async function list(context: Context): Promise<void> {
       from: ({ endpoint }) => endpoint ?? '-',
       received: ({ rx_bytes: bytes }) => amount(bytes),
       sent: ({ tx_bytes: bytes }) => amount(bytes),
+      files: ({ files_changed_at: changed }) =>
+        typeof changed === 'string' ? agoText(changed, context.terminal.nowMs()) : '-',
       age: ({ inserted_at }) => agoText(inserted_at, context.terminal.nowMs()),
     },
-    wide: ['from', 'received', 'sent'],
+    wide: ['from', 'received', 'sent', 'files'],
     nameOf: ({ name }) => name,
     idOf: ({ id }) => id,
     empty: 'There are no peers.',

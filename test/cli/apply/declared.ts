@@ -67,6 +67,7 @@ export const peer = (change: Partial<Peer> = {}): Peer => ({
   rx_bytes: null,
   tx_bytes: null,
   endpoint: null,
+  files_changed_at: '2026-11-24T12:00:00.000Z',
   problem: null,
   inserted_at: '2026-11-24T12:00:00.000Z',
   updated_at: '2026-11-24T12:00:00.000Z',

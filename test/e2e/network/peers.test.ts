@@ -196,7 +196,7 @@ t.test('a device in the tenant network', { skip: await skipWithoutNetwork(...wir
       look,
       ({ last_handshake_at: seen, endpoint: from }) => seen !== null && from !== null,
     );
-    t.match((await push()).stdout, / 500 received/);
+    await push();
     await eventually('it is counted', received, (bytes) => bytes > counted + pushed);
     t.ok((await received()) < counted + 2 * pushed, 'once');
   });

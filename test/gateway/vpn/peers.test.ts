@@ -18,13 +18,13 @@ t.test('an update’s routes need a family that the peer has', async (t) => {
   const { forage, types } = forageWith({
     'peer.material': () => okMaterial(peerNow()),
     'network.material': () => okMaterial(network),
-    'peer.update': () => okData({}),
+    'peer.update': () => okData({ id: peerId, network: 'demo' }),
   });
   const update = (routes: string[]) =>
     peerRoutes(forage)['peer.update'](callOf('peer.update', { params, body: { routes } }));
   t.match(await update(['fd00::/8']), { code: 'invalid', body: /none is of a family that peers have/ });
   t.match(await update(['10.0.0.0/8', 'fd00::/8']), { code: 'ok' });
-  t.equal(types().at(-1), 'peer.update');
+  t.same(types().slice(-2), ['peer.update', 'network.material']);
 });
 
 t.test('a token is shown once its hash is stored, and carries its tenant’s partition', async (t) => {
@@ -78,3 +78,20 @@ t.test('a list refuses a cursor that it did not give; without VPN keys nothing i
   t.match(await handlers['peer.rotate'](callOf('peer.rotate', { params })), { code: 'unavailable' });
   t.same(types(), ['peer.material', 'network.material'], 'a peer that does not exist is 404 before that');
 });
+
+t.test(
+  'when files changed is unknown where the network does not answer, or the owner is of the last release',
+  async (t) => {
+    const peer = { id: peerId, network: 'demo', files_changed_at: '2026-01-02T00:00:00.000Z' };
+    const network = { ...networkNow(), filesChangedAtMs: Date.UTC(2026, 0, 3) };
+    const shownBy = async (answers: Parameters<typeof forageWith>[0]) => {
+      const { forage } = forageWith(answers);
+      return bodyOf(await peerRoutes(forage)['peer.get'](callOf('peer.get', { params }))).data['files_changed_at'];
+    };
+    const knows = { 'peer.get': () => okData(peer), 'network.material': () => okMaterial(network) };
+    t.equal(await shownBy(knows), '2026-01-03T00:00:00.000Z', 'the later of both');
+    t.equal(await shownBy({ ...knows, 'network.material': () => refusal('timeout') }), null);
+    t.equal(await shownBy({ ...knows, 'network.material': () => refusal('not_found') }), null);
+    t.equal(await shownBy({ ...knows, 'peer.get': () => okData({ id: peerId, network: 'demo' }) }), null);
+  },
+);
