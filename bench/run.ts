@@ -16,11 +16,12 @@ import { api } from './api/api.ts';
 import { docker } from './docker/docker.ts';
 import { fleet } from './fleet/fleet.ts';
 import { million } from './fleet/million.ts';
+import { network } from './network/network.ts';
 import { growth } from './growth/growth.ts';
 import { logs } from './logs/logs.ts';
 import { vpn } from './vpn.ts';
 
-const sections: readonly Section[] = [api, docker, fleet, growth, logs, million, vpn];
+const sections: readonly Section[] = [api, docker, fleet, growth, logs, million, network, vpn];
 
 const usage = `usage: npm run bench -- [options]
   --only a,b   runs only these sections: ${sections.map(({ name }) => name).join(', ')}
