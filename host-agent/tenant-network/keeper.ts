@@ -24,10 +24,10 @@ import {
 } from './links.ts';
 import { away, meshConfiguration, meshLinkOf, meshRanges } from './mesh.ts';
 import { peersIn, vpnConfiguration, vpnLinkOf, vpnPrefix } from './vpn.ts';
-import { settingsIn } from './wireguard.ts';
+import { peersChange, settingsIn } from './wireguard.ts';
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
 import { runTool } from './tools.ts';
-import { elementsOf, marksOf, tableChange, tableName, wholeTable, type Element, type Marks } from './rules.ts';
+import { elementsOf, marksOf, tableChange, wholeTable, type Elements, type Marks } from './rules.ts';
 import type { Attachment, DesiredNetwork, NetworkState, ServedPeers } from '../../schemas/wire/net.ts';
 
 export interface KeeperOptions {
@@ -52,8 +52,14 @@ interface WireguardLink {
   readonly configuration: string;
   readonly mtu: number;
   readonly routes: readonly string[];
-  /** What the router namespace has. */
-  readonly places: ReadonlySet<string>;
+}
+
+/** What the kernel is to have, as it follows from what is desired. */
+interface Drawn {
+  readonly of: DesiredNetwork;
+  readonly elements: Elements;
+  readonly mesh: WireguardLink;
+  readonly served: readonly (WireguardLink & { readonly network: string })[];
 }
 
 const decodeLinks = decoder(Type.Array(Link));
@@ -62,6 +68,9 @@ const decodePlaces = decoder(Type.Array(Type.Object({ dst: Type.String(), dev: T
 
 /** Between two comparisons of an interface of WireGuard with what it is to be. */
 const compareMs = 10 * seconds;
+
+/** Peers that are named in one command. */
+const removedAtOnce = 500;
 
 /** Looks at a wireguard-go that was just started. */
 const answerAttempts = 40;
@@ -73,11 +82,13 @@ const setSysctls = (all: readonly (readonly [string, string])[]): string =>
 export class Keeper {
   readonly #options: KeeperOptions;
   #marks: Marks = new Map();
+  /** What was drawn last; a look at the kernel costs what is attached, and not what is known. */
+  #drawn: Drawn | undefined;
   /**
    * What the kernel's sets hold, and its rules as it listed them; undefined: the table is to be set
    * whole.
    */
-  #table: { readonly elements: readonly Element[]; readonly rules: string } | undefined;
+  #table: { readonly elements: Elements; readonly rules: string } | undefined;
   /** What was set on each link, to see what it lacks. */
   readonly #sides = new Map<string, string>();
   /**
@@ -100,9 +111,10 @@ export class Keeper {
       const script = `${setSysctls(routerSysctls)} && ip link set lo up`;
       await runTool(inRouter(router, ['sh', '-c', script]));
     }
+    if (this.#drawn?.of !== desired) this.#drawn = this.#draw(desired);
     // First the rules: what was taken away is cut before anything else.
-    await this.#keepRules(desired);
-    return this.#keepLinks(desired);
+    await this.#keepRules(this.#drawn);
+    return this.#keepLinks(this.#drawn);
   }
 
   /** What the interfaces of VPN networks say of their peers. Throws where one does not answer. */
@@ -125,23 +137,44 @@ export class Keeper {
     return Object.fromEntries(await Promise.all(all));
   }
 
-  async #keepRules(desired: DesiredNetwork): Promise<void> {
+  /** What the kernel is to have for it. */
+  #draw(desired: DesiredNetwork): Drawn {
     const { attached, ranges, vpn } = desired;
-    const { router } = this.#options;
+    const { router, meshKeys } = this.#options;
     this.#marks = marksOf(
       [...attached, ...vpn.flatMap(({ server, peers }) => (server === null ? [] : peers))].map(({ tenant }) => tenant),
       this.#marks,
     );
-    const mesh = meshLinkOf(router);
+    const link = meshLinkOf(router);
     const placed = [
       ...attached.map((attachment) => ({ ...attachment, link: linkOf(attachment), isPeer: false })),
-      ...away(desired).map((member) => ({ ...member, link: mesh })),
+      ...away(desired).map((member) => ({ ...member, link })),
       ...vpn.flatMap(({ name, server, peers }) => {
         const link = vpnLinkOf(router, name);
         return server !== null ? peers.map((peer) => ({ ...peer, link, isPeer: true })) : [];
       }),
     ];
-    const elements = elementsOf(placed, allResolvers(ranges), this.#marks);
+    const served = vpn.flatMap((network) => {
+      const { name, pools: routes, server } = network;
+      if (server === null) return [];
+      const configuration = vpnConfiguration(network, server);
+      return [{ network: name, name: vpnLinkOf(router, name), configuration, mtu: server.mtu ?? desired.mtu, routes }];
+    });
+    return {
+      of: desired,
+      elements: elementsOf(placed, allResolvers(ranges), this.#marks, this.#drawn?.elements),
+      mesh: {
+        name: link,
+        configuration: meshConfiguration(desired, meshKeys.privateKey),
+        mtu: desired.mtu,
+        routes: meshRanges(desired),
+      },
+      served,
+    };
+  }
+
+  async #keepRules({ elements }: Drawn): Promise<void> {
+    const mesh = meshLinkOf(this.#options.router);
     const before = this.#table;
     const isKept = before !== undefined && before.rules === (await this.#listRules());
     const there = isKept ? before : undefined;
@@ -162,22 +195,22 @@ export class Keeper {
     return runTool(inRouter(this.#options.router, ['nft', '-f', '-']), { input });
   }
 
-  /** The rules without what counts, and without the elements, whose listing takes seconds. */
+  /**
+   * The rules without what counts, and without the elements, whose listing takes seconds: of the
+   * whole namespace, because nft (1.0.6) fetches the elements of a table that it is asked for.
+   */
   async #listRules(): Promise<string | undefined> {
-    const list = ['nft', '--stateless', '--terse', 'list', 'table', 'inet', tableName];
+    const list = ['nft', '--stateless', '--terse', 'list', 'ruleset', 'inet'];
     return runTool(inRouter(this.#options.router, list)).catch(() => undefined);
   }
 
-  async #keepLinks(desired: DesiredNetwork): Promise<NetworkState> {
+  async #keepLinks(drawn: Drawn): Promise<NetworkState> {
     const { router, log } = this.#options;
+    const { of: desired } = drawn;
     const [there, places] = await Promise.all([this.#links(), this.#places()]);
     await this.#keepResolvers(desired, there.get('lo'));
     const wanted = new Map(desired.attached.map((attachment) => [linkOf(attachment), attachment]));
-    const served = new Map(
-      desired.vpn.flatMap((network) =>
-        network.server === null ? [] : [[vpnLinkOf(router, network.name), { ...network, server: network.server }]],
-      ),
-    );
+    const served = new Set(drawn.served.map(({ name }) => name));
     for (const name of there.keys()) {
       const isOurs = name.startsWith(linkPrefix) || name.startsWith(vpnPrefix);
       if (!isOurs || wanted.has(name) || served.has(name)) continue;
@@ -198,37 +231,32 @@ export class Keeper {
       }
     }
     const vpn: NetworkState['vpn'] = {};
-    for (const [name, network] of served) {
-      const { pools: routes, server } = network;
-      const configuration = vpnConfiguration(network, server);
-      const mtu = server.mtu ?? desired.mtu;
-      vpn[network.name] = await this.#keepWireguard(there.get(name), { name, configuration, mtu, routes, places });
-    }
-    return { attached: states, mesh: await this.#keepMesh(desired, there.get(meshLinkOf(router)), places), vpn };
+    for (const { network, ...wanted } of drawn.served)
+      vpn[network] = await this.#keepWireguard(there.get(wanted.name), wanted, places);
+    return { attached: states, mesh: await this.#keepMesh(drawn, there.get(drawn.mesh.name), places), vpn };
   }
 
   /** The containers of this host are attached also where the mesh does not work. */
   async #keepMesh(
-    desired: DesiredNetwork,
+    { of: desired, mesh: wanted }: Drawn,
     link: Link | undefined,
     places: ReadonlySet<string>,
   ): Promise<NetworkState['mesh']> {
     const { router, meshKeys } = this.#options;
-    const name = meshLinkOf(router);
+    const { name } = wanted;
     if (desired.mesh === null) {
       this.#configurations.delete(name);
       if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
       return null;
     }
-    const configuration = meshConfiguration(desired, meshKeys.privateKey);
-    const wanted = { name, configuration, mtu: desired.mtu, routes: meshRanges(desired), places };
-    return { key: meshKeys.publicKey, message: await this.#keepWireguard(link, wanted) };
+    return { key: meshKeys.publicKey, message: await this.#keepWireguard(link, wanted, places) };
   }
 
   /** Makes the interface and its routes, or repairs them. @returns why it does not work */
   async #keepWireguard(
     link: Link | undefined,
-    { name, configuration, mtu, routes, places }: WireguardLink,
+    { name, configuration, mtu, routes }: WireguardLink,
+    places: ReadonlySet<string>,
   ): Promise<string | null> {
     const { router } = this.#options;
     try {
@@ -236,13 +264,7 @@ export class Keeper {
         this.#configurations.delete(name);
         await makeWireguardLink(router, name);
       }
-      if (!(await this.#isConfigured(name, configuration))) {
-        this.#configurations.delete(name);
-        // Node gives a socket as the standard input, which no program can open by name.
-        const script = `cat | wg syncconf ${name} /dev/stdin`;
-        await runTool(inRouter(router, ['sh', '-c', script]), { input: configuration });
-        this.#configurations.set(name, { text: configuration, comparedMs: performance.now() });
-      }
+      if (!(await this.#isConfigured(name, configuration))) await this.#configure(name, configuration);
       const isMissing = (range: string): boolean => link === undefined || !places.has(`route ${range} ${name}`);
       const missing = routes.filter(isMissing);
       const lines = [`link set ${name} mtu ${mtu} up`, ...missing.map((range) => `route replace ${range} dev ${name}`)];
@@ -252,6 +274,24 @@ export class Keeper {
     } catch (error) {
       return messageOf(error);
     }
+  }
+
+  /** Sets the peers that have changed, where it is known what the interface has. */
+  async #configure(name: string, configuration: string): Promise<void> {
+    const known = this.#configurations.get(name);
+    this.#configurations.delete(name);
+    const changed = known === undefined ? undefined : peersChange(known.text, configuration);
+    // A command has a greatest length.
+    const change = (changed?.removed.length ?? 0) > removedAtOnce ? undefined : changed;
+    const removed = (change?.removed ?? []).flatMap((key) => ['peer', key, 'remove']);
+    const [verb, input] = change === undefined ? ['syncconf', configuration] : ['addconf', change.added];
+    // Node gives a socket as the standard input, which no program can open by name.
+    const commands = [
+      ...(removed.length === 0 ? [] : [`wg set ${name} ${removed.join(' ')}`]),
+      ...(input === '' ? [] : [`cat | wg ${verb} ${name} /dev/stdin`]),
+    ];
+    await runTool(inRouter(this.#options.router, ['sh', '-c', commands.join(' && ')]), { input });
+    this.#configurations.set(name, { text: configuration, comparedMs: known?.comparedMs ?? performance.now() });
   }
 
   /**
@@ -265,7 +305,10 @@ export class Keeper {
     if (known !== undefined && comparedMs - known.comparedMs < compareMs) return true;
     const there = await runTool(inRouter(this.#options.router, ['wg', 'showconf', name])).catch(() => '');
     const hasEndpoints = known === undefined;
-    if (settingsIn(there, hasEndpoints) !== settingsIn(configuration, hasEndpoints)) return false;
+    if (settingsIn(there, hasEndpoints) !== settingsIn(configuration, hasEndpoints)) {
+      this.#configurations.delete(name);
+      return false;
+    }
     this.#configurations.set(name, { text: configuration, comparedMs });
     return true;
   }

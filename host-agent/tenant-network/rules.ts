@@ -11,8 +11,11 @@ export const tableName = 'longshore';
 /** Packets of one container to the resolvers; a flood of one leaves room for the others. */
 const queriesPerSecond = 1000;
 
-/** One element of a set or a map, by the set's name. */
-export type Element = readonly [set: string, element: string];
+/** One element of a set or a map, after the set's name: `peer4 { 10.0.0.1 . 1 }`. */
+export type Element = string;
+
+/** What the sets hold, for each member by what it is of it: the same text, the same elements. */
+export type Elements = ReadonlyMap<string, readonly Element[]>;
 
 /** A member, and the interface of the router namespace that leads to it. */
 export interface Placed extends Pick<Attachment, 'tenant' | 'ipv4'> {
@@ -41,23 +44,44 @@ export function marksOf(tenants: Iterable<string>, before: Marks): Marks {
 }
 
 /**
- * What the sets hold.
+ * What the sets hold. An address is of one tenant: of two that claim it, the first here has it.
  * @param resolvers their addresses, which every container may ask
+ * @param before whose elements are used again, so that a change costs what changed
  */
-export function elementsOf(placed: readonly Placed[], resolvers: readonly string[], marks: Marks): Element[] {
-  const asked = resolvers.map((address): Element => [`resolver${address.includes(':') ? 6 : 4}`, address]);
-  const members = placed.flatMap(({ tenant, link, ipv4, ipv6, isPeer }): Element[] => {
+export function elementsOf(
+  placed: readonly Placed[],
+  resolvers: readonly string[],
+  marks: Marks,
+  before: Elements = new Map(),
+): Elements {
+  const all = new Map<string, readonly Element[]>();
+  const owners = new Map<string, number>();
+  const own = (address: string | null, mark: number): string | null => {
+    if (address === null) return null;
+    const owner = owners.get(address) ?? mark;
+    owners.set(address, owner);
+    return owner === mark ? address : null;
+  };
+  for (const address of resolvers) all.set(address, [`resolver${address.includes(':') ? 6 : 4} { ${address} }`]);
+  for (const member of placed) {
+    const { tenant, link, isPeer } = member;
     const mark = marks.get(tenant);
-    if (mark === undefined) return [];
-    const of = (family: 4 | 6, address: string): Element[] => [
-      [`own${family}`, `"${link}" . ${address}`],
-      [`tenant${family}`, `${address} : ${mark}`],
-      [`peer${family}`, `${address} . ${mark}`],
-      ...(isPeer ? [[`vpn${family}`, address] as const] : []),
-    ];
-    return [...(ipv4 === null ? [] : of(4, ipv4)), ...(ipv6 === null ? [] : of(6, ipv6))];
-  });
-  return [...asked, ...members];
+    if (mark === undefined) continue;
+    const [ipv4, ipv6] = [own(member.ipv4, mark), own(member.ipv6, mark)];
+    const text = `${link} ${mark} ${ipv4} ${ipv6} ${isPeer}`;
+    all.set(text, before.get(text) ?? elementsOfMember({ link, ipv4, ipv6, isPeer }, mark));
+  }
+  return all;
+}
+
+function elementsOfMember({ link, ipv4, ipv6, isPeer }: Omit<Placed, 'tenant'>, mark: number): Element[] {
+  const of = (family: 4 | 6, address: string): Element[] => [
+    `own${family} { "${link}" . ${address} }`,
+    `tenant${family} { ${address} : ${mark} }`,
+    `peer${family} { ${address} . ${mark} }`,
+    ...(isPeer ? [`vpn${family} { ${address} }`] : []),
+  ];
+  return [...(ipv4 === null ? [] : of(4, ipv4)), ...(ipv6 === null ? [] : of(6, ipv6))];
 }
 
 const setTypes = {
@@ -68,12 +92,14 @@ const setTypes = {
   vpn: { kind: 'set', type: (address: string) => address },
 } as const;
 
-function declarations(elements: readonly Element[]): string[] {
+function declarations(elements: Elements): string[] {
   const bySet = new Map<string, string[]>();
-  for (const [set, element] of elements) {
+  for (const element of [...elements.values()].flat()) {
+    const at = element.indexOf(' ');
+    const [set, held] = [element.slice(0, at), element.slice(at + ' { '.length, -' }'.length)];
     const of = bySet.get(set);
-    if (of === undefined) bySet.set(set, [element]);
-    else of.push(element);
+    if (of === undefined) bySet.set(set, [held]);
+    else of.push(held);
   }
   return ([4, 6] as const).flatMap((family) =>
     Object.entries(setTypes).map(([name, { kind, type }]) => {
@@ -93,7 +119,7 @@ const askers = (type: string, at: number): string =>
  * Input for `nft -f -`: the whole table, in place of the one before.
  * @param mesh interface of the mesh, which nothing passes twice
  */
-export function wholeTable(elements: readonly Element[], mesh: string): string {
+export function wholeTable(elements: Elements, mesh: string): string {
   // A reset is an answer each time; the kernel sends few ICMP errors a second to one address.
   const refuse = [
     'counter name refused',
@@ -175,16 +201,15 @@ const families = [
 ] as const;
 
 /** Input for `nft -f -`: the difference, all or nothing. Empty: there is none. */
-export function tableChange(before: readonly Element[], after: readonly Element[]): string {
-  const keyOf = ([set, element]: Element): string => `${set} ${element}`;
-  const had = new Set(before.map(keyOf));
-  const has = new Set(after.map(keyOf));
-  const line = (verb: string, [set, element]: Element): string =>
-    `${verb} element inet ${tableName} ${set} { ${element} }`;
-  return [
-    ...before.filter((element) => !has.has(keyOf(element))).map((element) => line('delete', element)),
-    ...after.filter((element) => !had.has(keyOf(element))).map((element) => line('add', element)),
-  ]
-    .map((text) => `${text}\n`)
-    .join('');
+export function tableChange(before: Elements, after: Elements): string {
+  const added = new Set(onlyIn(after, before));
+  const deleted = new Set(onlyIn(before, after));
+  // Of two members, too, whose addresses are the same.
+  if (deleted.size > 0) for (const elements of after.values()) for (const element of elements) deleted.delete(element);
+  if (added.size > 0) for (const element of onlyIn(before, after)) if (!deleted.has(element)) added.delete(element);
+  const line = (verb: string) => (element: Element) => `${verb} element inet ${tableName} ${element}\n`;
+  return [...Array.from(deleted, line('delete')), ...Array.from(added, line('add'))].join('');
 }
+
+const onlyIn = (one: Elements, other: Elements): Element[] =>
+  [...one].flatMap(([text, elements]) => (other.has(text) ? [] : elements));

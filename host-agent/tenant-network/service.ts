@@ -10,7 +10,6 @@
  */
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { isDeepStrictEqual } from 'node:util';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
@@ -39,6 +38,12 @@ export interface ServiceOptions {
   readonly log: Log;
 }
 
+/** What is desired, and the message that said it. */
+interface Desired {
+  readonly bytes: Buffer;
+  readonly network: DesiredNetwork;
+}
+
 /** Waits for a pass that has what is desired now. */
 type Waiter = (outcome: NetworkState | Error) => void;
 
@@ -46,9 +51,9 @@ export class NetworkService {
   readonly #options: ServiceOptions;
   readonly #doorbell = new Doorbell();
   readonly #ending = new AbortController();
-  #desired: DesiredNetwork | undefined;
+  #desired: Desired | undefined;
   /** What the files on disk say. */
-  #stored: DesiredNetwork | undefined;
+  #stored: Desired | undefined;
   #waiters: Waiter[] = [];
   #server: Server | undefined;
   #running: Promise<unknown> = Promise.resolve();
@@ -85,10 +90,11 @@ export class NetworkService {
     return stopMs;
   }
 
-  #readDesired(): DesiredNetwork | undefined {
+  #readDesired(): Desired | undefined {
     const { file, log } = this.#options;
     try {
-      return decodeDesired(readFileSync(file));
+      const bytes = readFileSync(file);
+      return { bytes, network: decodeDesired(bytes) };
     } catch (error) {
       const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
       // The agent gives it again.
@@ -107,7 +113,7 @@ export class NetworkService {
         try {
           const unstored = this.#store(desired);
           // The kernel follows also where the disk is full.
-          const state = await keeper.keep(desired);
+          const state = await keeper.keep(desired.network);
           outcome = unstored ?? state;
         } catch (error) {
           outcome = asError(error);
@@ -121,12 +127,12 @@ export class NetworkService {
   }
 
   /** @returns why it can't be written */
-  #store(desired: DesiredNetwork): Error | undefined {
+  #store(desired: Desired): Error | undefined {
     if (this.#stored === desired) return undefined;
     const { file, names } = this.#options;
     try {
-      writePrivateFile(file, JSON.stringify(desired));
-      writePrivateFile(names, JSON.stringify(namesKnown(desired)), 0o640);
+      writePrivateFile(file, desired.bytes);
+      writePrivateFile(names, JSON.stringify(namesKnown(desired.network)), 0o640);
       this.#stored = desired;
       return undefined;
     } catch (error) {
@@ -153,15 +159,16 @@ export class NetworkService {
       say(413, { message: `a desired network has at most ${bodyBytes} bytes` });
       return;
     }
-    let desired: DesiredNetwork;
+    const before = this.#desired;
+    let desired: Desired;
     try {
-      desired = decodeDesired(body);
+      desired = before?.bytes.equals(body) === true ? before : { bytes: body, network: decodeDesired(body) };
     } catch (error) {
-      say(400, { message: error instanceof Error ? error.message : String(error) });
+      say(400, { message: asError(error).message });
       return;
     }
-    const owner = this.#desired?.owner ?? desired.owner;
-    if (owner !== desired.owner) {
+    const owner = before?.network.owner ?? desired.network.owner;
+    if (owner !== desired.network.owner) {
       const remedy = `each agent of a machine needs one of its own; if that agent is gone, delete ${this.#options.file}, and restart longshore-net`;
       say(409, { message: `it is of the agent ${owner}: ${remedy}` });
       return;
@@ -174,14 +181,14 @@ export class NetworkService {
   async #peers(): Promise<ServedPeers | Error> {
     if (this.#desired === undefined) return new Error('nothing is desired yet');
     try {
-      return await this.#options.keeper.peers(this.#desired);
+      return await this.#options.keeper.peers(this.#desired.network);
     } catch (error) {
       return asError(error);
     }
   }
 
-  #give(desired: DesiredNetwork): Promise<NetworkState | Error> {
-    if (!isDeepStrictEqual(desired, this.#desired)) this.#desired = desired;
+  #give(desired: Desired): Promise<NetworkState | Error> {
+    this.#desired = desired;
     return new Promise((settle) => {
       this.#waiters.push(settle);
       this.#doorbell.ring();

@@ -34,3 +34,33 @@ const ranges = (list: string): string =>
     })
     .sort()
     .join(' ');
+
+const peerSection = '[Peer]';
+const keyOf = (section: string): string => /^PublicKey = (.+)$/m.exec(section)?.[1] ?? '';
+
+/** The section of the interface, under the empty key, and those of peers by their keys. */
+const sectionsOf = (configuration: string): Map<string, string> =>
+  new Map(
+    configuration.split(`${peerSection}\n`).map((section, at) => [at === 0 ? '' : keyOf(section), section.trimEnd()]),
+  );
+
+export interface PeersChange {
+  /** As `wg addconf` reads it: each has in it all that it has, and replaces what it had. */
+  readonly added: string;
+  /** Keys. */
+  readonly removed: readonly string[];
+}
+
+/**
+ * Of an interface that has the first configuration and is to have the second; undefined: more than
+ * its peers has changed.
+ */
+export function peersChange(before: string, after: string): PeersChange | undefined {
+  const [had, has] = [sectionsOf(before), sectionsOf(after)];
+  if (had.get('') !== has.get('')) return undefined;
+  const news = [...has].filter(([key, section]) => had.get(key) !== section);
+  return {
+    added: news.map(([, section]) => `${peerSection}\n${section}\n`).join(''),
+    removed: [...had.keys()].filter((key) => !has.has(key)),
+  };
+}

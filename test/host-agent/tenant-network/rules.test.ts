@@ -41,9 +41,28 @@ t.test('a change takes away first, then adds; nothing changes for the same', asy
 t.test('a container without IPv4 is in no set of it', async (t) => {
   const elements = elementsOf([container(1, 'a', null)], ['fd5e::53'], marksOf(['a'], new Map()));
   t.same(
-    elements.map(([set]) => set),
+    [...elements.values()].flat().map((element) => element.split(' ', 1)[0]),
     ['resolver6', 'own6', 'tenant6', 'peer6'],
   );
   t.match(wholeTable(elements, 'lsm0'), /set resolver6 \{\n {4}type ipv6_addr\n {4}elements = \{ fd5e::53 \}\n {2}\}/);
   t.match(wholeTable(elements, 'lsm0'), /set peer4 \{\n {4}type ipv4_addr \. mark\n {2}\}/);
 });
+
+t.test(
+  'an address that two tenants claim is the first one’s; one that two members have stays for the other',
+  async (t) => {
+    const marks = marksOf(['a', 'b'], new Map());
+    const [first, other] = [container(1, 'a'), { ...container(1, 'b'), ipv6: 'fd00::2' }];
+    const both = elementsOf([first, other], [], marks);
+    t.match(wholeTable(both, 'lsm0'), /map tenant4 \{\n.+\n {4}elements = \{ 10\.200\.0\.1 : 1 \}\n/);
+    t.match(wholeTable(both, 'lsm0'), /elements = \{ fd00::1 : 1, fd00::2 : 2 \}/);
+    const change = tableChange(both, elementsOf([other], [], marks));
+    t.match(change, /^delete element inet longshore tenant4 \{ 10\.200\.0\.1 : 1 \}$/m);
+    t.match(change, /^add element inet longshore tenant4 \{ 10\.200\.0\.1 : 2 \}$/m);
+
+    const twins = [container(1, 'a'), { ...container(1, 'a'), ipv6: 'fd00::2' }];
+    const left = tableChange(elementsOf(twins, [], marks), elementsOf(twins.slice(1), [], marks));
+    t.notMatch(left, /10\.200\.0\.1/, 'the other has it still');
+    t.match(left, /^delete element inet longshore peer6 \{ fd00::1 \. 1 \}$/m);
+  },
+);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { settingsIn } from '../../../host-agent/tenant-network/wireguard.ts';
+import { peersChange, settingsIn } from '../../../host-agent/tenant-network/wireguard.ts';
 
 const ours = [
   '[Interface]\nPrivateKey = secret\nListenPort = 7',
@@ -29,4 +29,17 @@ t.test('the same settings have one form, in whatever order they are written', (t
     t.not(settingsIn(printed.replace(from, to), false), settingsIn(ours, false), to);
   t.not(settingsIn('', false), settingsIn(ours, false));
   t.end();
+});
+
+t.test('the peers that differ between two configurations', async (t) => {
+  const own = '[Interface]\nPrivateKey = own\nListenPort = 7\n';
+  const peer = (key: string, ranges: string): string => `[Peer]\nPublicKey = ${key}\nAllowedIPs = ${ranges}\n`;
+  const before = own + peer('a', '10.0.0.1/32') + peer('b', '10.0.0.2/32') + peer('c', '10.0.0.3/32');
+  t.same(peersChange(before, before), { added: '', removed: [] });
+  t.same(peersChange(before, own + peer('c', '10.0.0.3/32') + peer('b', '10.0.0.9/32') + peer('d', '10.0.0.1/32')), {
+    added: peer('b', '10.0.0.9/32') + peer('d', '10.0.0.1/32'),
+    removed: ['a'],
+  });
+  t.same(peersChange(before, own), { added: '', removed: ['a', 'b', 'c'] });
+  t.equal(peersChange(before, before.replace('ListenPort = 7', 'ListenPort = 8')), undefined);
 });
