@@ -66,7 +66,7 @@ function decoded(query: Buffer): dns.DecodedPacket | undefined {
 
 interface Found {
   readonly code: Code;
-  readonly answers: readonly dns.Answer[];
+  readonly answers: dns.Answer[];
 }
 
 /** Undefined: other servers know. */
@@ -105,19 +105,18 @@ function encoded(
   const most = transport === 'tcp' ? tcpBytes : Math.min(Math.max(asked, plainBytes), ednsBytes);
   const flags =
     dns.AUTHORITATIVE_ANSWER | dns.RECURSION_AVAILABLE | (wantsRecursion ? dns.RECURSION_DESIRED : 0) | code;
-  const head: dns.Packet = {
-    type: 'response',
-    id,
-    questions: [question],
-    additionals: edns === undefined ? [] : [ownEdns],
-  };
-  const whole = dns.encode({
-    ...head,
-    flags,
-    answers: [...answers],
-    authorities: answers.length > 0 || code === codes.refused ? [] : [startOfAuthority],
-  });
-  return whole.byteLength <= most ? whole : dns.encode({ ...head, flags: flags | dns.TRUNCATED_RESPONSE });
+  const response = (flags: number, answers: dns.Answer[], authorities: dns.Answer[]): Buffer =>
+    dns.encode({
+      type: 'response',
+      id,
+      flags,
+      questions: [question],
+      answers,
+      authorities,
+      additionals: edns === undefined ? [] : [ownEdns],
+    });
+  const whole = response(flags, answers, answers.length > 0 || code === codes.refused ? [] : [startOfAuthority]);
+  return whole.byteLength <= most ? whole : response(flags | dns.TRUNCATED_RESPONSE, [], []);
 }
 
 /** RFC 6891. */

@@ -37,10 +37,11 @@ export function zonesOf({ ranges, askers, members }: KnownNames): Zones {
   const zones = new Map<string, Zone>();
   for (const { tenant, project, ipv4, ipv6 } of askers) {
     const zone = zoneFrom(tenants.get(tenant) ?? namesOf([]), project);
-    for (const address of [ipv4, ipv6]) if (address !== null) zones.set(keyOf(address), zone);
+    for (const address of [ipv4, ipv6]) if (address !== null) zones.set(keyOf(address), zone).set(address, zone);
   }
   return {
-    zoneOf: (source) => zones.get(keyOf(source)),
+    // The kernel mostly writes an address as we do.
+    zoneOf: (source) => zones.get(source) ?? zones.get(keyOf(source)),
     isInside: (address) => {
       const host = hostCidr(address);
       return host !== undefined && cidrs.some((cidr: Cidr) => contains(cidr, host));
