@@ -157,7 +157,7 @@ export class Ground {
     };
   }
 
-  /** Makes an interface of WireGuard, by the kernel or by wireguard-go, and moves it into the place. */
+  /** Makes an interface of WireGuard, of the kernel or of wireguard-go, and moves it there. */
   async wireguard(name: string, { file }: Place, configuration: string): Promise<void> {
     await this.must('ip', 'link', 'add', name, 'type', 'wireguard').catch(() => this.must('wireguard-go', name));
     await this.must('sh', '-c', `printf '%s' "$1" | wg setconf "$2" /dev/stdin`, 'sh', configuration, name);

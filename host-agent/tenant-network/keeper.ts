@@ -54,6 +54,15 @@ interface WireguardLink {
   readonly routes: readonly string[];
 }
 
+/** The configuration that an interface of WireGuard has. */
+interface Known {
+  readonly text: string;
+  /** When it was compared with what the interface says, by the monotonic clock. */
+  readonly comparedMs: number;
+  /** What the interface said then; absent: it has been set since. */
+  readonly printed?: string;
+}
+
 /** What the kernel is to have, as it follows from what is desired. */
 interface Drawn {
   readonly of: DesiredNetwork;
@@ -65,6 +74,10 @@ interface Drawn {
 const decodeLinks = decoder(Type.Array(Link));
 /** Of a route or a neighbour; a route that refuses has no link. */
 const decodePlaces = decoder(Type.Array(Type.Object({ dst: Type.String(), dev: Type.Optional(Type.String()) })));
+
+/** What is looked at, in one run of a shell, and what it prints after each. */
+const looks = ['address', '-4 route', '-6 route', '-4 neigh', '-6 neigh'];
+const lookEnd = '--';
 
 /** Between two comparisons of an interface of WireGuard with what it is to be. */
 const compareMs = 10 * seconds;
@@ -91,11 +104,7 @@ export class Keeper {
   #table: { readonly elements: Elements; readonly rules: string } | undefined;
   /** What was set on each link, to see what it lacks. */
   readonly #sides = new Map<string, string>();
-  /**
-   * The configurations that interfaces of WireGuard have, as far as they are known, and when each
-   * was compared with what the interface says, by the monotonic clock.
-   */
-  readonly #configurations = new Map<string, { readonly text: string; readonly comparedMs: number }>();
+  readonly #configurations = new Map<string, Known>();
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -146,9 +155,10 @@ export class Keeper {
       this.#marks,
     );
     const link = meshLinkOf(router);
+    const others = away(desired);
     const placed = [
       ...attached.map((attachment) => ({ ...attachment, link: linkOf(attachment), isPeer: false })),
-      ...away(desired).map((member) => ({ ...member, link })),
+      ...others.map((member) => ({ ...member, link })),
       ...vpn.flatMap(({ name, server, peers }) => {
         const link = vpnLinkOf(router, name);
         return server !== null ? peers.map((peer) => ({ ...peer, link, isPeer: true })) : [];
@@ -165,7 +175,7 @@ export class Keeper {
       elements: elementsOf(placed, allResolvers(ranges), this.#marks, this.#drawn?.elements),
       mesh: {
         name: link,
-        configuration: meshConfiguration(desired, meshKeys.privateKey),
+        configuration: meshConfiguration(desired, others, meshKeys.privateKey),
         mtu: desired.mtu,
         routes: meshRanges(desired),
       },
@@ -178,15 +188,20 @@ export class Keeper {
     const before = this.#table;
     const isKept = before !== undefined && before.rules === (await this.#listRules());
     const there = isKept ? before : undefined;
-    const change = there === undefined ? wholeTable(elements, mesh) : tableChange(there.elements, elements);
+    const change = there === undefined ? undefined : tableChange(there.elements, elements);
     if (change === '') return;
     this.#table = undefined;
-    await this.#nft(change).catch(async (error: unknown) => {
-      if (there === undefined) throw error;
-      // Somebody has changed a set by hand.
-      this.#options.log.warn('tenant_network_rules_differ', { error });
-      await this.#nft(wholeTable(elements, mesh));
-    });
+    if (there !== undefined && change !== undefined) {
+      try {
+        await this.#nft(change);
+        this.#table = { elements, rules: there.rules };
+        return;
+      } catch (error) {
+        // Somebody has changed a set by hand.
+        this.#options.log.warn('tenant_network_rules_differ', { error });
+      }
+    }
+    await this.#nft(wholeTable(elements, mesh));
     const rules = await this.#listRules();
     this.#table = rules === undefined ? undefined : { elements, rules };
   }
@@ -207,7 +222,7 @@ export class Keeper {
   async #keepLinks(drawn: Drawn): Promise<NetworkState> {
     const { router, log } = this.#options;
     const { of: desired } = drawn;
-    const [there, places] = await Promise.all([this.#links(), this.#places()]);
+    const { there, places } = await this.#look();
     await this.#keepResolvers(desired, there.get('lo'));
     const wanted = new Map(desired.attached.map((attachment) => [linkOf(attachment), attachment]));
     const served = new Set(drawn.served.map(({ name }) => name));
@@ -305,11 +320,12 @@ export class Keeper {
     if (known !== undefined && comparedMs - known.comparedMs < compareMs) return true;
     const there = await runTool(inRouter(this.#options.router, ['wg', 'showconf', name])).catch(() => '');
     const hasEndpoints = known === undefined;
-    if (settingsIn(there, hasEndpoints) !== settingsIn(configuration, hasEndpoints)) {
+    const isSame = known?.printed !== undefined && known.printed === there;
+    if (!isSame && settingsIn(there, hasEndpoints) !== settingsIn(configuration, hasEndpoints)) {
       this.#configurations.delete(name);
       return false;
     }
-    this.#configurations.set(name, { text: configuration, comparedMs });
+    this.#configurations.set(name, { text: configuration, comparedMs, printed: there });
     return true;
   }
 
@@ -320,11 +336,6 @@ export class Keeper {
     if (missing.length === 0) return;
     const input = missing.map((address) => `addr replace ${address} dev lo\n`).join('');
     await runTool(['ip', '-n', this.#options.router, '-batch', '-'], { input });
-  }
-
-  async #links(): Promise<Map<string, Link>> {
-    const listed = await runTool(['ip', '-n', this.#options.router, '-j', 'address', 'show']);
-    return new Map(decodeLinks(Buffer.from(listed)).map((link) => [link.ifname, link]));
   }
 
   /** Attaches the container, or repairs both ends of its link. */
@@ -361,19 +372,22 @@ export class Keeper {
   }
 
   /**
-   * What the router namespace has of routes and neighbours, as `<address> <link>`. The kernel
-   * announces no IPv4 route that falls with its link.
+   * The interfaces of the router namespace by name, and its routes and neighbours as `<kind>
+   * <address> <interface>`: the kernel announces no IPv4 route that falls with its link.
    */
-  async #places(): Promise<ReadonlySet<string>> {
-    const { router } = this.#options;
-    const list = async (family: '-4' | '-6', what: 'route' | 'neigh'): Promise<string[]> => {
-      const listed = await runTool(['ip', '-n', router, '-j', family, what, 'show']);
-      const places = listed === '' ? [] : decodePlaces(Buffer.from(listed));
-      return places.map(({ dst, dev = '' }) => `${what} ${dst} ${dev}`);
+  async #look(): Promise<{ there: Map<string, Link>; places: ReadonlySet<string> }> {
+    const script = looks.map((what) => `ip -j ${what} show && echo ${lookEnd}`).join(' && ');
+    const printed = await runTool(inRouter(this.#options.router, ['sh', '-c', script]));
+    const [links = '', ...others] = printed.split(`${lookEnd}\n`).map((text) => text.trim());
+    const placesIn = (text: string, at: number): string[] => {
+      const kind = at < 2 ? 'route' : 'neigh';
+      const places = text === '' ? [] : decodePlaces(Buffer.from(text));
+      return places.map(({ dst, dev = '' }) => `${kind} ${dst} ${dev}`);
     };
-    const families = ['-4', '-6'] as const;
-    const all = await Promise.all(families.flatMap((family) => [list(family, 'route'), list(family, 'neigh')]));
-    return new Set(all.flat());
+    return {
+      there: new Map(decodeLinks(Buffer.from(links)).map((link) => [link.ifname, link])),
+      places: new Set(others.flatMap(placesIn)),
+    };
   }
 }
 

@@ -37,11 +37,14 @@ export function away({ attached, members, mesh, vpn }: DesiredNetwork): Away[] {
  * The configuration, as `wg syncconf` reads it. Of two hosts that claim one key, one alone has it:
  * WireGuard would give that peer the addresses of both.
  */
-export function meshConfiguration(desired: DesiredNetwork, privateKey: string): string {
-  const { mesh } = desired;
+export function meshConfiguration(
+  { mesh }: Pick<DesiredNetwork, 'mesh'>,
+  others: readonly Away[],
+  privateKey: string,
+): string {
   if (mesh === null) return '';
   const addresses = new Map<string, string[]>();
-  for (const { host, ipv4, ipv6 } of away(desired)) {
+  for (const { host, ipv4, ipv6 } of others) {
     const own = addresses.get(host) ?? [];
     addresses.set(host, own);
     if (ipv6 !== null) own.push(`${ipv6}/128`);
