@@ -24,7 +24,7 @@ import {
 } from './links.ts';
 import { away, meshConfiguration, meshLinkOf, meshRanges } from './mesh.ts';
 import { peersIn, vpnConfiguration, vpnLinkOf, vpnPrefix } from './vpn.ts';
-import { peersChange, settingsIn } from './wireguard.ts';
+import { isConfigured, peersChange } from './wireguard.ts';
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
 import { runTool } from './tools.ts';
 import { elementsOf, marksOf, tableChange, wholeTable, type Elements, type Marks } from './rules.ts';
@@ -321,7 +321,7 @@ export class Keeper {
     const there = await runTool(inRouter(this.#options.router, ['wg', 'showconf', name])).catch(() => '');
     const hasEndpoints = known === undefined;
     const isSame = known?.printed !== undefined && known.printed === there;
-    if (!isSame && settingsIn(there, hasEndpoints) !== settingsIn(configuration, hasEndpoints)) {
+    if (!isSame && !isConfigured(there, configuration, hasEndpoints)) {
       this.#configurations.delete(name);
       return false;
     }

@@ -5,11 +5,18 @@ import { formatCidr, parseCidr } from '../../schemas/cidr.ts';
 const endpoint = 'Endpoint';
 
 /**
- * What a configuration sets, in the same form for ours and for what the program prints.
+ * Whether an interface that prints the one has what the other sets.
  * @param hasEndpoints false: where other ends are is left out, as WireGuard itself follows those
  *   that move
  */
-export function settingsIn(configuration: string, hasEndpoints: boolean): string {
+export function isConfigured(printed: string, configuration: string, hasEndpoints: boolean): boolean {
+  const isSame = (rangesOf: (list: string) => string): boolean =>
+    settingsIn(printed, hasEndpoints, rangesOf) === settingsIn(configuration, hasEndpoints, rangesOf);
+  // Mostly both write an address in one form, which is a tenth of the work.
+  return isSame(asWritten) || isSame(inOneForm);
+}
+
+function settingsIn(configuration: string, hasEndpoints: boolean, rangesOf: (list: string) => string): string {
   const sections: string[][] = [];
   for (const line of configuration.split('\n')) {
     if (line.startsWith('[')) sections.push([line]);
@@ -17,7 +24,7 @@ export function settingsIn(configuration: string, hasEndpoints: boolean): string
     if (at === -1) continue;
     const [name, value] = [line.slice(0, at), line.slice(at + ' = '.length)];
     if (name === endpoint && !hasEndpoints) continue;
-    sections.at(-1)?.push(`${name} ${name === 'AllowedIPs' ? ranges(value) : value}`);
+    sections.at(-1)?.push(`${name} ${name === 'AllowedIPs' ? rangesOf(value) : value}`);
   }
   return sections
     .map((lines) => lines.sort().join('\n'))
@@ -25,7 +32,9 @@ export function settingsIn(configuration: string, hasEndpoints: boolean): string
     .join('\n');
 }
 
-const ranges = (list: string): string =>
+const asWritten = (list: string): string => list.split(', ').sort().join(' ');
+
+const inOneForm = (list: string): string =>
   list
     .split(', ')
     .map((text) => {

@@ -3,7 +3,7 @@
  * its own project. Who asks is known by the source address, which nobody can forge in the router
  * namespace. Pure.
  */
-import { contains, hostCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
+import { contains, formatAddress, hostCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
 import { byTenant } from '../../../schemas/wire/members.ts';
 import type { KnownNames, NamedMember } from '../../../schemas/wire/net.ts';
 import { hasLabelBefore, internalDomain, labelOf } from '../../../schemas/tenant-network.ts';
@@ -37,11 +37,10 @@ export function zonesOf({ ranges, askers, members }: KnownNames): Zones {
   const zones = new Map<string, Zone>();
   for (const { tenant, project, ipv4, ipv6 } of askers) {
     const zone = zoneFrom(tenants.get(tenant) ?? namesOf([]), project);
-    for (const address of [ipv4, ipv6]) if (address !== null) zones.set(keyOf(address), zone).set(address, zone);
+    for (const address of [ipv4, ipv6]) if (address !== null) zones.set(address, zone);
   }
   return {
-    // The kernel mostly writes an address as we do.
-    zoneOf: (source) => zones.get(source) ?? zones.get(keyOf(source)),
+    zoneOf: (source) => zones.get(source) ?? zones.get(asWeWrite(source)),
     isInside: (address) => {
       const host = hostCidr(address);
       return host !== undefined && cidrs.some((cidr: Cidr) => contains(cidr, host));
@@ -57,7 +56,7 @@ function zoneFrom({ byLabel, byAlias, byAddress }: TenantNames, project: string 
       const named = byLabel.get(label);
       return named === undefined ? [] : [named];
     },
-    at: (address) => byAddress.get(keyOf(address)),
+    at: (address) => byAddress.get(asWeWrite(address)),
   };
 }
 
@@ -75,15 +74,15 @@ function namesOf(members: readonly NamedMember[]): TenantNames {
       if (others === undefined) byAlias.set(key, [member]);
       else others.push(member);
     }
-    for (const address of [member.ipv4, member.ipv6]) if (address !== null) byAddress.set(keyOf(address), member);
+    for (const address of [member.ipv4, member.ipv6]) if (address !== null) byAddress.set(address, member);
   }
   return { byLabel, byAlias, byAddress };
 }
 
-/** The same for every text of an address. */
-function keyOf(text: string): string {
+/** Addresses of members and of those who ask are in this form already. */
+function asWeWrite(text: string): string {
   const address = parseAddress(text);
-  return address === undefined ? text : `${address.family} ${address.value}`;
+  return address === undefined ? text : formatAddress(address.family, address.value);
 }
 
 /**
