@@ -152,7 +152,11 @@ export const Networks = Type.Array(
     Options: Type.Optional(nullable(Labels)),
     IPAM: Type.Optional(
       Type.Object({
-        Config: Type.Optional(nullable(Type.Array(Type.Object({ Gateway: Type.Optional(Type.String()) })))),
+        Config: Type.Optional(
+          nullable(
+            Type.Array(Type.Object({ Gateway: Type.Optional(Type.String()), Subnet: Type.Optional(Type.String()) })),
+          ),
+        ),
       }),
     ),
   }),

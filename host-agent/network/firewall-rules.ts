@@ -13,6 +13,8 @@ export interface FirewallPlan {
   readonly table: string;
   /** The interface of the containers' bridge. */
   readonly bridge: string;
+  /** Of the bridge, as CIDR: containers have their addresses there. Empty: nobody knows. */
+  readonly subnets: readonly string[];
   /** Exceptions from the rules for private networks; the first match decides, allowances first. */
   readonly allow: readonly EgressRule[];
   readonly deny: readonly EgressRule[];
@@ -47,8 +49,26 @@ function publishedMatchOf({ cidr, family, service }: EgressRule): string {
   return `${original} meta l4proto ${protocol} ct original proto-dst ${from === to ? from : `${from}-${to}`}`;
 }
 
-/** Rejects, so that a program in a container fails at once and not after a time-out. */
-const refuse = 'reject with icmpx type admin-prohibited';
+/**
+ * So that a program in a container fails at once, each time, and not after a time-out: the kernel
+ * sends few ICMP errors a second to one address, and any number of resets.
+ */
+const refusals = ['meta l4proto tcp reject with tcp reset', 'reject with icmpx type admin-prohibited'];
+const refuse = 'goto refusing';
+
+/**
+ * A program may send from any address that its container has, such as that of the tenant network:
+ * with such a one the engine would let it out as it is.
+ */
+function foreignSources(subnets: readonly string[]): string[] {
+  if (subnets.length === 0) return [];
+  const own = (family: 4 | 6): string[] => subnets.filter((subnet) => familyOf(subnet) === family);
+  const isForeign = (family: 4 | 6): string => {
+    const source = family === 4 ? 'ip saddr' : 'ip6 saddr';
+    return own(family).length === 0 ? `meta nfproto ipv${family}` : `${source} != { ${own(family).join(', ')} }`;
+  };
+  return ([4, 6] as const).map(isForeign);
+}
 
 /**
  * Input for `nft -f -`, which applies all or nothing: it replaces the previous table at once.
@@ -56,7 +76,7 @@ const refuse = 'reject with icmpx type admin-prohibited';
  * Packets between two containers of the bridge come by here only while the kernel hands bridged
  * packets to the IP hooks (br_netfilter, `bridge-nf-call-iptables`).
  */
-export function firewallRules({ table, bridge, allow, deny, resolvers }: FirewallPlan): string {
+export function firewallRules({ table, bridge, subnets, allow, deny, resolvers }: FirewallPlan): string {
   const allowances = [
     ...resolvers.flatMap((address) =>
       (['udp', 'tcp'] as const).map((protocol) => `${daddr(familyOf(address))} ${address} ${protocol} dport 53 accept`),
@@ -72,7 +92,9 @@ export function firewallRules({ table, bridge, allow, deny, resolvers }: Firewal
     `delete table inet ${table}`,
     `table inet ${table} {`,
     ...deniedCounters.map((name) => `  counter denied_${name} {\n  }`),
+    chain('refusing', refusals),
     chain('from_containers', [
+      ...foreignSources(subnets).map((match) => `${match} ${denied('network', 'drop')}`),
       'ct state established,related accept',
       ...allow.map((rule) => `${publishedMatchOf(rule)} accept`),
       `oifname "${bridge}" ${denied('container', 'drop')}`,

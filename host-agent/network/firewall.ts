@@ -170,9 +170,9 @@ export function createFirewall(parts: FirewallParts): Firewall {
     });
 
   /** Resolves to true where it has just set the rules. */
-  const ensure = async (bridge: string): Promise<boolean> => {
+  const ensure = async (bridge: string, subnets: readonly string[]): Promise<boolean> => {
     const resolvers = await readNameservers();
-    const rules = firewallRules({ table, bridge, allow, deny, resolvers });
+    const rules = firewallRules({ table, bridge, subnets, allow, deny, resolvers });
     if (placed?.rules !== rules) {
       await place(bridge, rules);
       log.info('container_firewall_set', { table, bridge, resolvers });
@@ -195,7 +195,8 @@ export function createFirewall(parts: FirewallParts): Firewall {
       placed = undefined;
       return open(openMessages.elsewhere);
     }
-    const isFresh = await ensure(bridge);
+    const subnets = (network.IPAM?.Config ?? []).flatMap(({ Subnet = [] }) => Subnet);
+    const isFresh = await ensure(bridge, subnets);
     if (isFresh) probedAtMs = undefined;
     if (!kernel.isBridgedFiltered()) return open(openMessages.bridged);
     if (!isReached && (isFresh || state !== 'enforced')) hold('unchecked');

@@ -24,6 +24,29 @@ const allowed = new Set([
   ...['tcp 10.1.2.3 5432', 'tcp 10.0.0.53 53', 'udp 10.0.0.53 53', 'tcp 10.77.0.1 9100', 'tcp fd00:1::5 5432'],
 ]);
 
+/** In the tenant network, where the container has it too. */
+const foreign = { ipv4: '10.200.0.9', ipv6: 'fd5e:1:2::9' } as const;
+const sendFrom = `
+const net = require('node:net');
+const [to, from] = process.argv.slice(1);
+const socket = net.connect({ host: to, port: 80, localAddress: from });
+socket.on('error', () => {}).setTimeout(300, () => process.exit());
+`;
+/** The codes of sixty attempts, one after another. */
+const attempts = `
+const net = require('node:net');
+const attempt = () => new Promise((resolve) => {
+  const socket = net.connect({ host: process.argv[1], port: 80 });
+  socket.setTimeout(1500, () => { socket.destroy(); resolve('silent'); });
+  socket.once('error', ({ code }) => resolve(code)).once('connect', () => { socket.destroy(); resolve('connected'); });
+});
+(async () => {
+  const codes = [];
+  for (let round = 0; round < 60; round++) codes.push(await attempt());
+  console.log(JSON.stringify([...new Set(codes)]));
+})();
+`;
+
 const skip =
   !inCi && (process.platform !== 'linux' || process.getuid?.() !== 0)
     ? 'network namespaces need Linux and root'
@@ -40,8 +63,38 @@ t.test('a container, its host and the networks around', { skip }, async (t) => {
 
   const { rules: allow } = parseEgressRules(['10.1.2.3:5432/tcp', '10.77.0.1:9100/tcp', '[fd00:1::/64]:5432/tcp']);
   const { rules: deny } = parseEgressRules(['9.9.8.0/24']);
-  const plan = { table: 'longshore_t', bridge: 'br-t', allow, deny, resolvers: ['10.0.0.53'] };
+  for (const address of [`${foreign.ipv4}/32`, `${foreign.ipv6}/128 nodad`])
+    await container.must('ip', ['address', 'add', ...address.split(' '), 'dev', 'lo']);
+  await nft(
+    network,
+    `table inet seen {
+      chain came {
+        type filter hook prerouting priority -300;
+        ip saddr ${foreign.ipv4} counter
+        ip6 saddr ${foreign.ipv6} counter
+      }
+    }\n`,
+  );
+  /** Packets from the foreign addresses that leave the host. */
+  const escaped = async (): Promise<number[]> => {
+    await container.must(process.execPath, ['-e', sendFrom, '8.8.4.4', foreign.ipv4]);
+    await container.must(process.execPath, ['-e', sendFrom, '2606:4700::1111', foreign.ipv6]);
+    const { stdout } = await network.must('nft', ['list', 'table', 'inet', 'seen']);
+    return [...stdout.matchAll(/packets (\d+)/g)].map(([, packets]) => Number(packets));
+  };
+  const before = await escaped();
+  t.ok(before.length === 2 && before.every((packets) => packets > 0), `without rules they leave it: ${before.join()}`);
+
+  const subnets = ['10.77.0.0/24', 'fd77::/64'];
+  const plan = { table: 'longshore_t', bridge: 'br-t', subnets, allow, deny, resolvers: ['10.0.0.53'] };
   await nft(host, firewallRules(plan));
+  t.same(await escaped(), before, 'a container sends to the network from no other address');
+  for (const address of ['10.1.2.4', 'fd00:ec2::254', '10.77.0.1'])
+    t.equal(
+      (await container.must(process.execPath, ['-e', attempts, address])).stdout.trim(),
+      '["ECONNREFUSED"]',
+      address,
+    );
   // Adds another agent's table, and then the same rules again.
   await nft(host, firewallRules({ ...plan, table: 'longshore_u', bridge: 'br-u', allow: [] }));
   await nft(host, firewallRules(plan));

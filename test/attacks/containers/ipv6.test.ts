@@ -70,7 +70,10 @@ t.test('a container and IPv6', { skip }, async (t) => {
   );
   t.comment(`no kernel routes ${[...silent].join(', ')}`);
 
-  await nft(host, firewallRules({ table: 'longshore_t', bridge: 'br-t', allow: [], deny: [], resolvers: [] }));
+  await nft(
+    host,
+    firewallRules({ table: 'longshore_t', bridge: 'br-t', subnets: [], allow: [], deny: [], resolvers: [] }),
+  );
   const after = await reached(container, targets, shortMs);
   t.same(
     targets.filter((target) => after[target] === true),

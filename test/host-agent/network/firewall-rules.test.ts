@@ -13,7 +13,7 @@ t.test('each agent has a table of its own, which decides about one bridge', (t) 
   t.match(firewallTable(owner), /^longshore_[0-9a-f]{12}$/);
   t.not(firewallTable(owner), firewallTable({ ...owner, host: 'h2' as HostKey }));
   t.not(firewallTable(owner), firewallTable({ ...owner, cluster: 'd' }));
-  const plan = { table: 'longshore_a', bridge: 'br-a', deny: [], resolvers: ['10.0.0.53'] };
+  const plan = { table: 'longshore_a', bridge: 'br-a', subnets: [], deny: [], resolvers: ['10.0.0.53'] };
   const { rules: allow } = parseEgressRules(['10.1.2.0/24:5432/tcp']);
   const rules = firewallRules({ ...plan, allow });
   const named = [...rules.matchAll(/(?:iifname|oifname) "([^"]*)"/g)].map(([, name]) => name);

@@ -18,7 +18,7 @@ const answers: Partial<Record<Ask['type'], AnswerOf>> = {
   'host.remove': okData({}, 'accepted'),
   'host.join_token': okData({ key: 'h1' }),
   'host.enrol': okData({ host: 'h1', region: 'eu', cluster: 'c', natsUrls: [], jwt: 'jwt' }, 'created'),
-  'peer.update': okData({}),
+  'peer.update': okData({ network: 'office' }),
   'peer.remove': { code: 'no_content', body: '' },
   'peer.token.remove': { code: 'no_content', body: '' },
   'peer.link.remove': { code: 'no_content', body: '' },

@@ -10,6 +10,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { toolHere } from '../../../../dev/fetch/tools.ts';
+import { enter, strike } from '../../../../dev/process/ledger.ts';
+import { removeNamespace } from '../../../../dev/process/reap.ts';
 import { run } from '../../../../dev/process/run.ts';
 import { repositoryRoot } from '../../../../dev/paths.ts';
 import { pathWith } from '../../../../dev/fetch/wrappers.ts';
@@ -68,6 +70,15 @@ export const attachment = (sandbox: Sandbox, tenant: string, at: number, run = '
   ipv6: `fd5e:1:2::${at}`,
 });
 
+/** It is removed after the test, and also after one that was killed. */
+function ownNamespace(t: Test, name: string): void {
+  enter({ kind: 'namespace', id: name, name });
+  t.teardown(async () => {
+    await removeNamespace(name);
+    strike(name);
+  });
+}
+
 export async function startRig(t: Test): Promise<Rig> {
   const folder = temporaryFolder(t);
   const ping = await toolHere('ping');
@@ -83,7 +94,7 @@ export async function startRig(t: Test): Promise<Rig> {
     if (ran.code !== 0) throw new Error(`${command} ${args.join(' ')}: ${ran.stderr}`);
     return ran.stdout;
   };
-  t.teardown(() => run('ip', ['netns', 'delete', router], { deadlineMs }));
+  ownNamespace(t, router);
 
   const names = join(folder, 'names');
   let program: ChildProcess | undefined;
@@ -135,8 +146,8 @@ export async function startRig(t: Test): Promise<Rig> {
 
   const sandbox = async (): Promise<Sandbox> => {
     const name = `lss-${randomBytes(4).toString('hex')}`;
+    ownNamespace(t, name);
     await must('ip', 'netns', 'add', name);
-    t.teardown(() => run('ip', ['netns', 'delete', name], { deadlineMs }));
     const inside = (...command: readonly string[]) => must('ip', 'netns', 'exec', name, ...command);
     const off = ['lo', 'default'].map((on) => `echo 1 > /proc/sys/net/ipv6/conf/${on}/disable_ipv6`);
     await inside('sh', '-c', [...off, 'ip link set lo up'].join(' && '));
