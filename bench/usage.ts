@@ -16,6 +16,12 @@ export function statOf(pid: number): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
+/** Of the process, and of its children that have ended. */
+export function cpuSecondsOf(pid: number): number {
+  const fields = statOf(pid);
+  return [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0) / ticksPerSecond;
+}
+
 export function useOf(pid: number): Use {
   const fields = statOf(pid);
   return {

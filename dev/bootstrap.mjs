@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { check } from './build/check.mjs';
-import { compileAll, compileBenchPeers, compileForDocs, compilePrograms, compileTests } from './build/compile.mjs';
+import { compileAll, compilePrograms, linkBenchPackages } from './build/compile.mjs';
 import { installAll, installBench, installBenchTypes, installRuntime } from './build/install.mjs';
 import { fail, root, run } from './build/run.mjs';
 
@@ -33,24 +33,14 @@ async function prepareAll() {
   await compileAll();
 }
 
-async function prepareTests() {
-  await installAll();
-  await compileTests();
-}
-
-async function prepareDocs() {
-  await installAll();
-  await compileForDocs();
-}
-
 async function prepareBench() {
   await prepareAll();
   await installBench();
-  await compileBenchPeers();
+  linkBenchPackages();
 }
 
 async function prepareCheck() {
-  await installAll();
+  await prepareAll();
   await installBenchTypes();
 }
 
@@ -62,10 +52,10 @@ const commands = {
   backup: { prepare: prepareRuntime, program: 'dev/longshore.js', options: ['backup'] },
   restore: { prepare: prepareRuntime, program: 'dev/longshore.js', options: ['restore'] },
   pack: { prepare: prepareRuntime, program: 'dev/release/pack-command.js' },
-  test: { prepare: prepareTests, program: 'test/run.js' },
+  test: { prepare: prepareAll, program: 'test/run.js' },
   all: { prepare: prepareAll, program: 'test/run.js', options: ['--all'] },
   nightly: { prepare: prepareAll, program: 'test/nightly.js' },
-  docs: { prepare: prepareDocs, program: 'dev/docs/docs.js' },
+  docs: { prepare: prepareAll, program: 'dev/docs/docs.js' },
   faults: { prepare: prepareAll, program: 'test/faults/run.js' },
   bench: { prepare: prepareBench, program: 'bench/run.js' },
   check: { prepare: prepareCheck, then: check },

@@ -113,7 +113,7 @@ function toolsFor(files: readonly string[], graph: Graph): ToolName[] {
   return toolNames.filter((name) => needed.has(name));
 }
 
-/** So that tests start the programs as they are compiled now, also after tsc alone. */
+/** So that tests start the programs as they are compiled now, by whatever compiled them. */
 async function bundlePrograms(): Promise<void> {
   const { code, stderr } = await run(process.execPath, [join(repositoryRoot, 'dev/build/bundle.mjs')], {
     deadlineMs: bundleDeadlineMs,

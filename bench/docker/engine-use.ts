@@ -1,7 +1,7 @@
 /** CPU and memory of a private engine: of all of its processes, from /proc. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { sandboxProgram } from '../../host-agent/sandbox/image.ts';
-import { statOf, ticksPerSecond } from '../usage.ts';
+import { cpuSecondsOf, statOf } from '../usage.ts';
 
 export interface EngineUse {
   /** With that of children that have ended. */
@@ -39,12 +39,6 @@ export function engineProcesses(runFolder: string): EngineProcess[] {
   });
 }
 
-const cpuSeconds = ({ pid }: EngineProcess): number => {
-  const fields = statOf(pid);
-  const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
-  return ticks / ticksPerSecond;
-};
-
 const memBytes = ({ pid, isTenants }: EngineProcess): number => {
   if (isTenants) return 0;
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
@@ -52,7 +46,7 @@ const memBytes = ({ pid, isTenants }: EngineProcess): number => {
 };
 
 export function engineUse(processes: readonly EngineProcess[]): EngineUse {
-  const uses = processes.map((one) => ifThere(() => ({ cpuSeconds: cpuSeconds(one), memBytes: memBytes(one) })));
+  const uses = processes.map((one) => ifThere(() => ({ cpuSeconds: cpuSecondsOf(one.pid), memBytes: memBytes(one) })));
   return {
     cpuSeconds: uses.reduce((sum, use) => sum + (use?.cpuSeconds ?? 0), 0),
     memBytes: uses.reduce((sum, use) => sum + (use?.memBytes ?? 0), 0),

@@ -4,19 +4,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { encode, RECURSION_DESIRED } from 'dns-packet';
 import { sleep } from '../../lib/time/backoff.ts';
-
-export interface Orders {
-  /** Takes what comes; at its end it says how many bytes it was. */
-  listen(port: number): Promise<void>;
-  /** One connection after another. @returns the milliseconds of each */
-  connects(address: string, port: number, count: number): Promise<number[]>;
-  /** Sends as much as goes for so long. */
-  stream(address: string, port: number, forMs: number): Promise<{ readonly bytes: number; readonly ms: number }>;
-  /** Asks for random names. @returns the milliseconds of each answer; one that is lost has none */
-  queries(resolver: string, names: readonly string[], perSecond: number, forMs: number): Promise<number[]>;
-}
-
-export type Order = { [K in keyof Orders]: { readonly kind: K; readonly args: Parameters<Orders[K]> } }[keyof Orders];
+import { obey } from '../../test/support/sandbox.ts';
 
 const chunk = Buffer.alloc(128 * 1024);
 const dnsPort = 53;
@@ -30,8 +18,9 @@ const connected = async (address: string, port: number): Promise<Socket> => {
   return socket;
 };
 
-const orders: Orders = {
-  listen: (port) =>
+const orders = {
+  /** Takes what comes; at its end it says how many bytes it was. */
+  listen: (port: number): Promise<void> =>
     new Promise((resolve) => {
       const server = createServer({ allowHalfOpen: true }, (socket) => {
         let bytes = 0;
@@ -40,7 +29,8 @@ const orders: Orders = {
       });
       server.listen(port, '::', resolve);
     }),
-  connects: async (address, port, count) => {
+  /** One connection after another. @returns the milliseconds of each */
+  connects: async (address: string, port: number, count: number): Promise<number[]> => {
     const all: number[] = [];
     while (all.length < count) {
       const startMs = performance.now();
@@ -50,7 +40,12 @@ const orders: Orders = {
     }
     return all;
   },
-  stream: async (address, port, forMs) => {
+  /** Sends as much as goes for so long. */
+  stream: async (
+    address: string,
+    port: number,
+    forMs: number,
+  ): Promise<{ readonly bytes: number; readonly ms: number }> => {
     const socket = await connected(address, port);
     const startMs = performance.now();
     while (performance.now() - startMs < forMs) if (!socket.write(chunk)) await once(socket, 'drain');
@@ -59,7 +54,8 @@ const orders: Orders = {
     for await (const part of socket) said += String(part);
     return { bytes: Number(said), ms: performance.now() - startMs };
   },
-  queries: async (resolver, names, perSecond, forMs) => {
+  /** Asks for random names. @returns the milliseconds of each answer; one that is lost has none */
+  queries: async (resolver: string, names: readonly string[], perSecond: number, forMs: number): Promise<number[]> => {
     const socket = createSocket('udp4');
     const sentMs = new Map<number, number>();
     const all: number[] = [];
@@ -89,13 +85,6 @@ const orders: Orders = {
   },
 };
 
-const obey = ({ kind, args }: Order): Promise<unknown> =>
-  (orders[kind] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
+export type Orders = typeof orders;
 
-process.on('message', ({ number, order }: { readonly number: number; readonly order: Order }) => {
-  obey(order).then(
-    (value) => process.send?.({ number, value }),
-    (error: unknown) => process.send?.({ number, error: String(error) }),
-  );
-});
-process.on('disconnect', () => process.exit(0));
+obey(orders);

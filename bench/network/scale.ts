@@ -56,7 +56,7 @@ export async function membersTable(ground: Ground, size: Size): Promise<Table> {
   const [resolver = ''] = resolverAddresses([ranges.ipv4], 0);
   const names = members.map((_, number) => nameOf(number));
   const ask = (forMs: number): Promise<number[][]> =>
-    Promise.all(places.map(({ probe }) => probe.queries(resolver, names, perSecond, forMs)));
+    Promise.all(places.map(({ probe }) => probe('queries', resolver, names, perSecond, forMs)));
   await ask(settleMs);
   const cpuBefore = host.resolverCpuSeconds();
   const answers = (await ask(size.forMs)).flat();

@@ -45,9 +45,9 @@ function busySeconds(): number {
 }
 
 async function measureOne({ from, address }: Way, forMs: number, into: Measured): Promise<void> {
-  into.connectMs.push(median(await from.probe.connects(address, port, connectsEach)));
+  into.connectMs.push(median(await from.probe('connects', address, port, connectsEach)));
   const before = busySeconds();
-  const { bytes, ms } = await from.probe.stream(address, port, forMs);
+  const { bytes, ms } = await from.probe('stream', address, port, forMs);
   into.mibPerSecond.push(bytes / MiB / (ms / 1000));
   into.cpuPerGib.push(((busySeconds() - before) * GiB) / bytes);
 }
@@ -118,7 +118,7 @@ export async function onOneHost(ground: Ground, stack: Stack): Promise<{ ways: W
       return { place: ground.place(NetworkSettings.SandboxKey), address };
     };
     const [client, server] = [await container(), await container()];
-    await server.place.probe.listen(port);
+    await server.place.probe('listen', port);
     const host = await ground.host(namespacesOf(stack.engine.host));
     const attached = [attachment(client.place, 1), attachment(server.place, 2)];
     await host.want({ attached });
@@ -184,8 +184,8 @@ export async function onTwoHosts(ground: Ground): Promise<Way[]> {
   const [there, back] = [attachment(from, 1), attachment(to, 2)];
   await one.want({ attached: [there], members, mesh: { port: meshPorts[0], ends: [ends[1]!] } });
   await two.want({ attached: [back], members, mesh: { port: meshPorts[1], ends: [ends[0]!] } });
-  await sides[1].container.probe.listen(port);
-  await to.probe.listen(port);
+  await sides[1].container.probe('listen', port);
+  await to.probe('listen', port);
   return [
     { name: 'WireGuard by hand', from: sides[0].container, address: sides[1].address },
     { name: 'Longshore', from, address: back.ipv4 },

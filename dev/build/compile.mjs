@@ -1,10 +1,6 @@
 /**
- * Compiles TypeScript to dist/, in one of two ways. tsc checks types and writes everything, in 30 s
- * of processor time. `npm start`, a production build and `npm test` only strip the types, which
- * takes a few seconds and needs no compiler; `npm run check` reports what tsc says.
- *
- * Both write dist/. tsc trusts its record of what it wrote, so types are stripped only if there is
- * no such record.
+ * Compiles TypeScript to dist/: strips the types, which takes a few seconds and needs no compiler.
+ * `npm run check` reports what tsc says of the types.
  */
 import {
   chmodSync,
@@ -13,58 +9,22 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { bundlePrograms } from './bundle.mjs';
-import { hasDevelopmentTools } from './install.mjs';
-import { bin, fail, modifiedMs, root, run, say, seconds, step } from './run.mjs';
+import { fail, modifiedMs, root, say, seconds } from './run.mjs';
 
-const tscRecord = join(root, '.cache', 'tsbuildinfo');
 const programs = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'ops', 'dev'];
 const tests = ['bench', 'test'];
 
-/** If dist/ was deleted, removes tsc's record of it, or tsc would not write the files again. */
-export function forgetDeletedOutput() {
-  if (!existsSync(join(root, 'dist'))) rmSync(tscRecord, { force: true });
-}
-
-/** `npx longshore` runs the file itself, and so does a link to the command line alone. */
-function markExecutable() {
-  for (const file of ['dev/longshore.js', 'cli/longshore.js']) chmodSync(join(root, 'dist', file), 0o755);
-}
-
-export async function compileAll() {
-  forgetDeletedOutput();
-  const took = await step('compiling', process.execPath, [bin('tsc'), '-p', '.']);
-  markExecutable();
-  say(`· compiled … ${took}`);
-  await bundlePrograms();
-}
-
-/**
- * Compiles for `npm run docs`, in spite of errors: it writes the types of the client, whose lack
- * may be the error. `npm run check` reports what is left.
- */
-export async function compileForDocs() {
-  forgetDeletedOutput();
-  const startMs = performance.now();
-  const { code } = await run(process.execPath, [bin('tsc'), '-p', '.'], { stdio: 'ignore' });
-  say(`· compiled${code === 0 ? '' : ', with errors'} … ${seconds(startMs)}`);
-}
-
 /** Compiles what `npm start` and a production machine run. */
-export const compilePrograms = () => compileQuickly(programs);
+export const compilePrograms = () => compile(programs);
 
-/** Compiles what `npm test` runs. */
-export const compileTests = () => compileQuickly([...programs, ...tests]);
+export const compileAll = () => compile([...programs, ...tests]);
 
-async function compileQuickly(rooms) {
-  forgetDeletedOutput();
-  if (existsSync(tscRecord) && hasDevelopmentTools()) return compileAll();
-  rmSync(tscRecord, { force: true });
+async function compile(rooms) {
   const startMs = performance.now();
   const count = await stripTypes(rooms);
   markExecutable();
@@ -72,20 +32,20 @@ async function compileQuickly(rooms) {
   await bundlePrograms();
 }
 
-/**
- * Compiles the one file that imports packages of bench/, and links bench/node_modules into
- * dist/bench/, where Node looks for them.
- */
-export async function compileBenchPeers() {
-  const took = await step('compiling the peers', process.execPath, [bin('tsc'), '-p', 'bench']);
+/** `npx longshore` runs the file itself, and so does a link to the command line alone. */
+function markExecutable() {
+  for (const file of ['dev/longshore.js', 'cli/longshore.js']) chmodSync(join(root, 'dist', file), 0o755);
+}
+
+/** Links bench/node_modules into dist/bench/, where Node looks for what the peers import. */
+export function linkBenchPackages() {
   const link = join(root, 'dist/bench/node_modules');
   if (!existsSync(link)) symlinkSync('../../bench/node_modules', link);
-  say(`· peers compiled … ${took}`);
 }
 
 const sourcesIn = (room) =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'))
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts') && !path.split(sep).includes('node_modules'))
     .map((path) => join(room, path));
 
 const outputOf = (source) => join('dist', source.replace(/\.ts$/, '.js'));

@@ -30,7 +30,7 @@ async function install(folder, what, args) {
 const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /** Whether the compiler and the tests' tools are installed. */
-export const hasDevelopmentTools = () => {
+const hasDevelopmentTools = () => {
   const installed = installedIn(root);
   return (
     installed !== undefined && Object.keys(devDependencies).every((name) => installed.includes(`node_modules/${name}`))

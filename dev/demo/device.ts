@@ -6,17 +6,16 @@ import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
-import { retry } from '../../lib/time/retry.ts';
 import { pathWith } from '../fetch/wrappers.ts';
 import { enter, strike } from '../process/ledger.ts';
 import { removeNamespace } from '../process/reap.ts';
 import { run } from '../process/run.ts';
+import { answering, makeWireguardLink } from '../servers/wireguard-link.ts';
 import { demoNetwork, localHost, type Stack, type VpnTools } from '../stack/stack.ts';
 import { demoName } from './container.ts';
 import { filesOf, type DemoPeer } from './peer.ts';
 
 const deadlineMs = 20_000;
-const pollMs = 200;
 const port = 8080;
 
 export interface Device {
@@ -47,9 +46,7 @@ export async function startDevice(
   if (address === undefined) throw new Error(`${demoName} has no address in the tenant network`);
   const mark = createHash('sha256').update(state).digest('hex').slice(0, 8);
   const [name, link] = [`longshore-device-${mark}`, `lsd${mark}`];
-  // With LOG_LEVEL, wireguard-go keeps the pipes of its output open.
-  const { LOG_LEVEL: _, PATH = '', ...inherited } = process.env;
-  const env = { ...inherited, PATH: pathWith(join(state, 'vpn', 'bin'), tools, PATH) };
+  const env = { ...process.env, PATH: pathWith(join(state, 'vpn', 'bin'), tools, process.env['PATH'] ?? '') };
   const must = async (...[command = '', ...words]: readonly string[]): Promise<void> => {
     const ran = await run(command, words, { deadlineMs, env });
     if (ran.code !== 0) throw new Error(`${command} ${words.join(' ')}: ${ran.stderr.trim()}`);
@@ -65,11 +62,8 @@ export async function startDevice(
     const kept = join(state, 'vpn', `${link}.conf`);
     writePrivateFile(kept, withoutQuick(file));
     await must('ip', 'netns', 'add', name);
-    // Its socket stays here, where the server is.
-    await must('ip', 'link', 'add', link, 'type', 'wireguard').catch(() => must('wireguard-go', link));
-    await answering(() => must('wg', 'setconf', link, kept), signal);
+    await makeWireguardLink(must, link, kept, name, signal);
     rmSync(kept);
-    await must('ip', 'link', 'set', link, 'netns', name);
     for (const own of valuesIn(file, 'Address')) await must('ip', '-n', name, 'address', 'add', own, 'dev', link);
     await must('ip', '-n', name, 'link', 'set', link, 'mtu', '1420', 'up');
     for (const range of valuesIn(file, 'AllowedIPs'))
@@ -82,14 +76,4 @@ export async function startDevice(
     await stop();
     throw error;
   }
-}
-
-/** Tries until it succeeds, or throws its last error. */
-async function answering(attempt: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  const endMs = performance.now() + deadlineMs;
-  const onFailure = (error: unknown): void => {
-    if (performance.now() > endMs) throw error;
-  };
-  await retry(() => attempt().then(() => true), { pauseMs: () => pollMs, signal, onFailure });
-  signal.throwIfAborted();
 }

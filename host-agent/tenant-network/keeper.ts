@@ -186,15 +186,12 @@ export class Keeper {
   async #keepRules({ elements }: Drawn): Promise<void> {
     const mesh = meshLinkOf(this.#options.router);
     const before = this.#table;
-    const isKept = before !== undefined && before.rules === (await this.#listRules());
-    const there = isKept ? before : undefined;
-    const change = there === undefined ? undefined : tableChange(there.elements, elements);
-    if (change === '') return;
     this.#table = undefined;
-    if (there !== undefined && change !== undefined) {
+    if (before !== undefined && before.rules === (await this.#listRules())) {
+      const change = tableChange(before.elements, elements);
       try {
-        await this.#nft(change);
-        this.#table = { elements, rules: there.rules };
+        if (change !== '') await this.#nft(change);
+        this.#table = { elements, rules: before.rules };
         return;
       } catch (error) {
         // Somebody has changed a set by hand.

@@ -202,11 +202,13 @@ const families = [
 
 /** Input for `nft -f -`: the difference, all or nothing. Empty: there is none. */
 export function tableChange(before: Elements, after: Elements): string {
+  if (before === after) return '';
   const added = new Set(onlyIn(after, before));
-  const deleted = new Set(onlyIn(before, after));
+  const gone = onlyIn(before, after);
+  const deleted = new Set(gone);
   // Of two members, too, whose addresses are the same.
   if (deleted.size > 0) for (const elements of after.values()) for (const element of elements) deleted.delete(element);
-  if (added.size > 0) for (const element of onlyIn(before, after)) if (!deleted.has(element)) added.delete(element);
+  if (added.size > 0) for (const element of gone) if (!deleted.has(element)) added.delete(element);
   const line = (verb: string) => (element: Element) => `${verb} element inet ${tableName} ${element}\n`;
   return [...Array.from(deleted, line('delete')), ...Array.from(added, line('add'))].join('');
 }

@@ -3,38 +3,31 @@
  * namespaces that look like them: IPv6 is off, and there is no other interface. In each lives a
  * process that connects and listens as it is told.
  */
-import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { toolHere } from '../../../../dev/fetch/tools.ts';
-import { enter, strike } from '../../../../dev/process/ledger.ts';
-import { removeNamespace } from '../../../../dev/process/reap.ts';
 import { run } from '../../../../dev/process/run.ts';
 import { repositoryRoot } from '../../../../dev/paths.ts';
 import { pathWith } from '../../../../dev/fetch/wrappers.ts';
+import { makeWireguardLink } from '../../../../dev/servers/wireguard-link.ts';
 import type { Attachment, DesiredNetwork, NetworkState, ServedPeers } from '../../../../schemas/wire/net.ts';
 import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
+import { makeSandbox, namespaceFolder, ownNamespace, startInside, type Must } from '../../../support/sandbox.ts';
 import { until } from '../../../support/until.ts';
-import type { Order } from './inside.ts';
+import type { Orders } from './inside.ts';
 
 const deadlineMs = 20_000;
 const ranges = { ipv4: '10.200.0.0/16', ipv6: 'fd5e:1:2::/48' };
 
-export interface Sandbox {
+export interface Sandbox extends Orders {
   readonly file: string;
   /** Runs a command in it, as root. */
-  must(...command: readonly string[]): Promise<string>;
-  /** `ok`, or the code of the error. */
-  connect(address: string, port: number, from?: string): Promise<string>;
-  /** What came on this UDP port until now. */
-  heard(port: number): Promise<string[]>;
-  /** Answers TCP, and hears UDP, on all addresses. */
-  listen(port: number): Promise<void>;
-  send(address: string, port: number, text: string, from?: string): Promise<string>;
+  readonly must: Must;
   /** Whether an echo comes back. */
   ping(address: string): Promise<boolean>;
   /** How many of so many echoes come back, twenty a second. */
@@ -70,15 +63,6 @@ export const attachment = (sandbox: Sandbox, tenant: string, at: number, run = '
   ipv6: `fd5e:1:2::${at}`,
 });
 
-/** It is removed after the test, and also after one that was killed. */
-function ownNamespace(t: Test, name: string): void {
-  enter({ kind: 'namespace', id: name, name });
-  t.teardown(async () => {
-    await removeNamespace(name);
-    strike(name);
-  });
-}
-
 export async function startRig(t: Test): Promise<Rig> {
   const folder = temporaryFolder(t);
   const ping = await toolHere('ping');
@@ -89,7 +73,7 @@ export async function startRig(t: Test): Promise<Rig> {
   };
   const env = { ...process.env, PATH: pathWith(join(folder, 'bin'), tools, process.env['PATH'] ?? '') };
   const router = `lsr-${randomBytes(4).toString('hex')}`;
-  const must = async (command: string, ...args: readonly string[]): Promise<string> => {
+  const must: Must = async (command = '', ...args) => {
     const ran = await run(command, args, { deadlineMs, env });
     if (ran.code !== 0) throw new Error(`${command} ${args.join(' ')}: ${ran.stderr}`);
     return ran.stdout;
@@ -128,7 +112,7 @@ export async function startRig(t: Test): Promise<Rig> {
         NET_STATE_DIR: folder,
         NET_NAMES_DIR: names,
         NET_ROUTER: router,
-        NET_NAMESPACES: '/run/netns',
+        NET_NAMESPACES: namespaceFolder,
         NET_INTERVAL: '1s',
         LOG_LEVEL: 'error',
       },
@@ -138,45 +122,23 @@ export async function startRig(t: Test): Promise<Rig> {
   t.teardown(() => end('SIGTERM'));
   await start();
 
-  const pings = async (namespace: string, address: string, count: number): Promise<number> => {
-    const args = ['netns', 'exec', namespace, ping.path, '-n', '-i', '0.05', '-c', String(count), '-W', '2', address];
-    const ran = await run('ip', args, { deadlineMs, env: { ...env, ...ping.env } });
-    return Number(/ (\d+) received/.exec(ran.stdout)?.[1] ?? 0);
-  };
-
   const sandbox = async (): Promise<Sandbox> => {
-    const name = `lss-${randomBytes(4).toString('hex')}`;
-    ownNamespace(t, name);
-    await must('ip', 'netns', 'add', name);
-    const inside = (...command: readonly string[]) => must('ip', 'netns', 'exec', name, ...command);
-    const off = ['lo', 'default'].map((on) => `echo 1 > /proc/sys/net/ipv6/conf/${on}/disable_ipv6`);
-    await inside('sh', '-c', [...off, 'ip link set lo up'].join(' && '));
-    const child = fork(join(import.meta.dirname, 'inside.js'), [], {
-      execPath: 'ip',
-      execArgv: ['netns', 'exec', name, process.execPath],
-    });
-    t.teardown(() => child.kill('SIGKILL'));
-    let asked = 0;
-    const ask = <T>(order: Order): Promise<T> =>
-      new Promise((resolve) => {
-        const number = ++asked;
-        const hear = (answer: { readonly number: number; readonly value: T }): void => {
-          if (answer.number !== number) return;
-          child.off('message', hear);
-          resolve(answer.value);
-        };
-        child.on('message', hear);
-        child.send({ number, order });
-      });
+    const file = await makeSandbox(t, must);
+    const tell = startInside<Orders>(t, file, join(import.meta.dirname, 'inside.js'));
+    const pings: Sandbox['pings'] = async (address, count) => {
+      const command = [ping.path, '-n', '-i', '0.05', '-c', String(count), '-W', '2', address];
+      const ran = await run('nsenter', [`--net=${file}`, ...command], { deadlineMs, env: { ...env, ...ping.env } });
+      return Number(/ (\d+) received/.exec(ran.stdout)?.[1] ?? 0);
+    };
     return {
-      file: `/run/netns/${name}`,
-      must: inside,
-      connect: (address, port, from) => ask({ kind: 'connect', address, port, from }),
-      heard: (port) => ask({ kind: 'heard', port }),
-      listen: (port) => ask({ kind: 'listen', port }),
-      send: (address, port, text, from) => ask({ kind: 'send', address, port, text, from }),
-      ping: async (address) => (await pings(name, address, 1)) === 1,
-      pings: (address, count) => pings(name, address, count),
+      file,
+      must: (...command) => must('nsenter', `--net=${file}`, ...command),
+      connect: (...args) => tell('connect', ...args),
+      heard: (...args) => tell('heard', ...args),
+      listen: (...args) => tell('listen', ...args),
+      send: (...args) => tell('send', ...args),
+      ping: async (address) => (await pings(address, 1)) === 1,
+      pings,
     };
   };
   const device: Rig['device'] = async (configuration, addresses, routes) => {
@@ -186,15 +148,11 @@ export async function startRig(t: Test): Promise<Rig> {
     writeFileSync(file, configuration, { mode: 0o600 });
     const script = [
       'echo 0 > /proc/sys/net/ipv6/conf/all/disable_ipv6',
-      `wg setconf ${link} ${file}`,
       ...addresses.map((address) => `ip address add ${address} dev ${link} nodad`),
       `ip link set ${link} mtu 1420 up`,
       ...routes.map((route) => `ip route add ${route} dev ${link}`),
     ];
-    // Its socket stays where it was made.
-    await must('env', '-u', 'LOG_LEVEL', 'wireguard-go', link);
-    await until('wireguard-go answers', async () => (await run('wg', ['show', link], { deadlineMs, env })).code === 0);
-    await must('ip', 'link', 'set', link, 'netns', made.file);
+    await makeWireguardLink(must, link, file, made.file);
     await made.must('sh', '-c', script.join(' && '));
     return made;
   };
