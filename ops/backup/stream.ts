@@ -105,12 +105,15 @@ export interface StreamInfo {
   readonly cluster?: { readonly leader?: string };
 }
 
+export const isNotFound = (error: unknown): boolean =>
+  error instanceof ApiRefusal && error.error.err_code === streamNotFound;
+
 /** Returns undefined if the stream does not exist. */
 export async function streamInfo(nc: NatsConnection, name: string): Promise<StreamInfo | undefined> {
   try {
     return await api<StreamInfo>(nc, `STREAM.INFO.${name}`);
   } catch (error) {
-    if (error instanceof ApiRefusal && error.error.err_code === streamNotFound) return undefined;
+    if (isNotFound(error)) return undefined;
     throw error;
   }
 }

@@ -5,8 +5,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
+import { isNoResponders } from '../../lib/nats/kv-keys.ts';
 import { BackupError } from '../backup/error.ts';
-import { api, ApiRefusal, slowDisk, type Snapshot } from '../backup/stream.ts';
+import { api, ApiRefusal, isNotFound, slowDisk, type Snapshot } from '../backup/stream.ts';
 import { limits } from '../../schemas/limits.ts';
 import { KiB, MiB, seconds } from '../../schemas/limits/units.ts';
 
@@ -19,6 +20,7 @@ const restoreBlockMs = 5 * seconds;
 /** Messages that show how long a server takes to store one, and room for them. */
 const restoreProbeMessages = 32;
 const restoreProbeBytes = 64 * KiB;
+const probeSubjects = 'longshore.restore.probe';
 
 type Sized = Pick<Snapshot, 'config' | 'state'>;
 
@@ -41,8 +43,9 @@ export async function requirePossible(
 ): Promise<void> {
   const replicas = Math.max(...backedUp.map(({ config }) => config.num_replicas));
   const missing = Math.max(0, sumOf(backedUp) - sumOf(present));
+  await removeProbes(nc);
   const name = `longshore-restore-${randomUUID()}`;
-  const subject = `longshore.restore.${name}`;
+  const subject = `${probeSubjects}.${name}`;
   const probe = {
     name,
     subjects: [subject],
@@ -58,8 +61,29 @@ export async function requirePossible(
   }
   try {
     if (replicas === 1) requireFastDisk(backedUp, await messageMs(nc, subject));
+  } catch (error) {
+    if (!isNoResponders(error)) throw error;
+    const message = 'another restore began at this moment; nothing was changed: see what runs, then restore again';
+    throw new BackupError(message, error);
   } finally {
+    await removeProbe(nc, name);
+  }
+}
+
+/**
+ * Deletes what restores that were killed have left, which sets the room aside that this one needs.
+ * Of two restores at one moment, the former may lose its stream to the other, and is refused.
+ */
+async function removeProbes(nc: NatsConnection): Promise<void> {
+  const { streams } = await api<{ streams: string[] | null }>(nc, 'STREAM.NAMES', { subject: `${probeSubjects}.*` });
+  for (const name of streams ?? []) await removeProbe(nc, name);
+}
+
+async function removeProbe(nc: NatsConnection, name: string): Promise<void> {
+  try {
     await api(nc, `STREAM.DELETE.${name}`);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
   }
 }
 

@@ -9,7 +9,7 @@ import { joinCluster } from '../../../actors/cluster.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { backUpCluster } from '../../../ops/backup/cluster.ts';
 import { savedStreams } from '../../../ops/backup/folder.ts';
-import { streamInfo } from '../../../ops/backup/stream.ts';
+import { api, streamInfo } from '../../../ops/backup/stream.ts';
 import { restoreCluster } from '../../../ops/restore/cluster.ts';
 import { requireFastDisk } from '../../../ops/restore/possible.ts';
 import { startNatsCluster } from '../../../dev/servers/nats-cluster.ts';
@@ -163,6 +163,24 @@ t.test('what the servers cannot take is refused before anything is deleted', asy
   await t.rejects(restore(folder, { replace: true }), { message: /lack storage.*restart nats-server/ });
   t.same(await contentOf('KV_state-0'), before);
   t.match(await joinRestored(), { id: cluster.id }, 'and the cluster serves on');
+});
+
+t.test('what a restore that was killed asked the servers with goes', async (t) => {
+  const folder = newFolder(t);
+  await freshCluster();
+  await backUp(folder);
+  const left = 'longshore-restore-00000000-0000-4000-8000-000000000000';
+  await api(nc, `STREAM.CREATE.${left}`, {
+    name: left,
+    subjects: [`longshore.restore.probe.${left}`],
+    storage: 'file',
+  });
+  await restore(folder, { replace: true });
+  const { streams } = await api<{ streams: string[] }>(nc, 'STREAM.NAMES');
+  t.same(
+    streams.filter((name) => name.startsWith('longshore-restore-')),
+    [],
+  );
 });
 
 t.test('a disk that is too slow is refused, too', (t) => {
