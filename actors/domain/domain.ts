@@ -259,6 +259,7 @@ export function hear(state: PartitionState, heard: Heard): void {
   else if ('upSinceMs' in heard) state.seeUp(heard.id, heard.upSinceMs);
   else if ('served' in heard) state.served(heard.served);
   else if ('tried' in heard) state.loginTried(heard.tried);
+  else if ('loss' in heard) state.showLoss(heard.host, heard.loss);
   else state.hear(heard.id, heard.order);
 }
 

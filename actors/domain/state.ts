@@ -35,7 +35,7 @@ import { TenantState, amountsOf, isStored, recordsOf, undamaged, type TenantView
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { FileRecord } from '../../schemas/api/fields/files-part.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
-import type { Alike, PreparationSeen, SecretOf } from './turn.ts';
+import type { Alike, HostLoss, PreparationSeen, SecretOf } from './turn.ts';
 import { WaitingByTenant, type Waiting } from './tenant/turns.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
 
@@ -66,6 +66,8 @@ export interface PartitionView {
   hostsWithContainers(): Iterable<HostKey>;
   /** How many of those that are placed there have been told that the host is silent. */
   toldSilent(host: HostKey): number;
+  /** The loss of the host that those who follow its containers know of. */
+  shownLoss(host: HostKey): HostLoss | undefined;
   /** Those with such a host. */
   moving(): Iterable<ContainerRecord>;
   /**
@@ -170,6 +172,7 @@ export class PartitionState implements PartitionView {
   readonly #revokedKeys = new Map<string, RevokedKeyRecord>();
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
   readonly #silent = new Map<HostKey, number>();
+  readonly #losses = new Map<HostKey, HostLoss>();
   readonly #waitingForHost = new WaitingContainers();
   readonly #moving = new Map<ContainerId, ContainerRecord>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
@@ -270,6 +273,9 @@ export class PartitionState implements PartitionView {
   toldSilent(host: HostKey): number {
     return this.#silent.get(host) ?? 0;
   }
+  shownLoss(host: HostKey): HostLoss | undefined {
+    return this.#losses.get(host);
+  }
   moving(): Iterable<ContainerRecord> {
     return this.#moving.values();
   }
@@ -362,6 +368,13 @@ export class PartitionState implements PartitionView {
    */
   hear(id: ContainerId, order: ObservationOrder): void {
     this.#heard.set(id, order);
+  }
+
+  /** Its containers are shown otherwise from now on, though no record has changed. */
+  showLoss(host: HostKey, loss: HostLoss | undefined): void {
+    if (loss === undefined) this.#losses.delete(host);
+    else this.#losses.set(host, loss);
+    for (const { tenant, id } of this.placedOn(host).values()) this.#items.add(tenant, id);
   }
 
   /** Counts until the next change of the container. */
@@ -540,6 +553,7 @@ export class PartitionState implements PartitionView {
     this.#accounted.clear();
     this.#placed.clear();
     this.#silent.clear();
+    this.#losses.clear();
     this.#moving.clear();
   }
 
@@ -642,7 +656,10 @@ export class PartitionState implements PartitionView {
     const { host } = before.placement;
     const placed = this.#placed.get(host);
     if (placed?.delete(id) !== true) return;
-    if (placed.size === 0) this.#placed.delete(host);
+    if (placed.size === 0) {
+      this.#placed.delete(host);
+      this.#losses.delete(host);
+    }
     if (before.silentOn === host) this.#countSilent(host, -1);
     this.#account(host, before, -1);
   }

@@ -12,6 +12,7 @@ import { removedFromMs } from './container/endings.ts';
 import { settle } from './container/observe.ts';
 import { silence } from './container/silence.ts';
 import { withProof } from './container/updates.ts';
+import { lossOf } from './container/view.ts';
 import { kindOf } from './container/waiting.ts';
 import { observeSilence } from './host/decide.ts';
 import { tryAgain } from './secret/logins.ts';
@@ -44,6 +45,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
     yield observeSilence(record, { ...context, regionIsSilent: () => context.regionIsSilent(record.key) });
   }
   yield* tellSilence(state, context);
+  yield* tellLoss(state, context);
   yield* rollSecrets(state, context, context.onFault);
   yield* tryAgain(state, context);
   yield* findHosts(state, context);
@@ -113,6 +115,19 @@ function* tellSilence(state: PartitionView, context: SweepContext): Generator<Ch
       budget--;
       yield record === undefined ? noChanges : silence(record, isSilent ? host : undefined, context);
     }
+  }
+}
+
+/** A host that is lost, or back, changes what is shown of its containers, and no record. */
+function* tellLoss(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
+  for (const host of [...state.hostsWithContainers()]) {
+    const loss = lossOf(context.fleet.standing(host));
+    if (loss === state.shownLoss(host)) continue;
+    const effects = Array.from(
+      state.placedOn(host).values(),
+      ({ tenant, id }) => ({ kind: 'changed', tenant, id }) as const,
+    );
+    yield { ...noChanges, heard: { host, loss }, effects };
   }
 }
 

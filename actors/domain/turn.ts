@@ -34,6 +34,9 @@ export { isEmpty, isSuccess, type Reply, type SuccessReply } from '../runtime/do
  */
 export type HostStanding = 'up' | 'silent' | 'lost' | 'fenced' | 'removed' | 'unheard';
 
+/** The reason that containers of a host have when it is lost, or was taken out. */
+export type HostLoss = 'host_lost' | 'host_removed';
+
 export interface FleetHost {
   readonly key: HostKey;
   readonly region: Region;
@@ -160,8 +163,8 @@ export interface PreparationSeen {
 /**
  * What memory keeps and nothing commits: the order of a report that repeats what is stored, how far
  * a pull is, that a preparation gets on, since when a run is up (`servedMs`), that a secret, a
- * login or alike containers have had their turn (tenant/turns.ts), or that no container waits for a
- * login any more.
+ * login or alike containers have had their turn (tenant/turns.ts), that no container waits for a
+ * login any more, or as what the containers of a host are shown.
  */
 export type Heard =
   | { readonly id: ContainerId; readonly order: ObservationOrder }
@@ -169,7 +172,8 @@ export type Heard =
   | { readonly id: ContainerId; readonly preparation: PreparationSeen }
   | { readonly id: ContainerId; readonly upSinceMs: number }
   | { readonly served: SecretOf | LoginRecord | Alike }
-  | { readonly tried: LoginRecord };
+  | { readonly tried: LoginRecord }
+  | { readonly host: HostKey; readonly loss: HostLoss | undefined };
 
 export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };
 

@@ -434,12 +434,18 @@ export class Partition<D extends DomainTypes> {
     then: () => void,
   ): boolean {
     const { state, commits } = serving;
-    const { domain, log, observer } = this.#options;
+    const { domain, log, observer, onEffects } = this.#options;
     observer.turn(kind);
     try {
       for (const changes of decide(state, this.#context(serving, null))) {
         if (changes.heard !== undefined) domain.hear(state, changes.heard);
-        if (isEmpty(changes)) continue;
+        if (isEmpty(changes)) {
+          onEffects(
+            this,
+            changes.effects.map((effect) => ({ ...effect, requestId: null })),
+          );
+          continue;
+        }
         const draft = this.#draftOf(changes);
         if (isTooLarge(draft)) {
           // It would fill a message that the server refuses for ever. What a host reports is not

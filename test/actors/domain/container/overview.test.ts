@@ -1,6 +1,8 @@
 /** The list of a tenant's containers with filters, and what changes in it. */
 import t from 'tap';
 import { overview, watch } from '../../../../actors/domain/container/overview.ts';
+import { sweep } from '../../../../actors/domain/sweep.ts';
+import type { HostStanding } from '../../../../actors/domain/turn.ts';
 import type { ContainerRecord } from '../../../../schemas/api/container.ts';
 import { decodeCursor, type ListCursor } from '../../../../schemas/api/cursor.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -27,8 +29,13 @@ const asker = { tenant: acme, rid: 'r', budgetMs: 1000 };
 const made = (at: number, more: Partial<ContainerRecord> = {}) =>
   container({ insertedAtMs: 1000 + at, spec: specOf(`c${at}`), ...more });
 
+interface Named {
+  readonly name: string;
+  readonly status: string;
+}
+
 interface Item {
-  readonly container: { readonly name: string };
+  readonly container: Named;
   readonly status?: { readonly status: string };
   readonly spec?: { readonly name: string };
   readonly etag?: string;
@@ -139,6 +146,38 @@ t.test('what is wanted alone is followed, and what ceases to be is removed', (t)
   put(theirs, { ...ours, spec: specOf('c1') });
   t.same(look({ after }, { labels: ['team=a'] }).told, [`-${theirs.id}`, `-${ours.id}`]);
   t.same(look({ after }, { only: { name: ['c1'] } }).told, [`-${theirs.id}`, 'c1']);
+  t.end();
+});
+
+t.test('a host that is lost, and one that is back, changes what is shown of its containers', (t) => {
+  const kept = { volumes: [{ name: 'data', path: '/data' }] };
+  const [stays, other] = [made(1, { spec: { ...specOf('c1'), ...kept } }), made(2, { placement: placedOn(h2) })];
+  const state = stateOf(defaultTenant(acme), stays, other);
+  let position: WatchPosition | undefined;
+  const told = (standing: HostStanding): { names: string[]; rung: string[] } => {
+    const of = contextOf(fleetOf(fleetHost(h1, { standing }), fleetHost(h2)));
+    const onFault = (_: unknown, error: unknown): never => {
+      throw error;
+    };
+    const rung: string[] = [];
+    const never = { silentMs: () => 0, regionIsSilent: () => false, hostLostMs: Infinity, onFault };
+    for (const changes of sweep(state, { ...of, ...never })) {
+      apply(state, changes);
+      for (const effect of changes.effects) if (effect.kind === 'changed') rung.push(effect.id);
+    }
+    const from = position === undefined ? { before: null } : { after: position };
+    const ask = { type: 'container.watch', from, ...asker } as const;
+    const page = JSON.parse(String(watch(state, ask, of).reply.body)) as WatchPage;
+    position = page.position;
+    const names = page.data.map((item) =>
+      'removed' in item ? item.removed : `${(item.container as Named).name} ${(item.container as Named).status}`,
+    );
+    return { names, rung };
+  };
+  t.same(told('up'), { names: ['c2 running', 'c1 running'], rung: [] });
+  t.same(told('fenced'), { names: ['c1 lost'], rung: [stays.id] });
+  t.same(told('fenced'), { names: [], rung: [] }, 'once');
+  t.same(told('up'), { names: ['c1 running'], rung: [stays.id] });
   t.end();
 });
 
