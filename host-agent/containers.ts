@@ -247,6 +247,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           engine,
           networks: hostNetworks,
           vpnKeys,
+          kept: () => state.members.flush(),
           onPeers: (peers) => countPeers(state.usage, peers),
           nowMs: () => clock.nowMs(),
           faults,

@@ -7,10 +7,7 @@ import { decoder } from '../../lib/decode.ts';
 import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { freePort, holdPort } from '../process/process.ts';
 
-export type PortName =
-  'api' | 'gatewayMetrics' | 'actorsMetrics' | 'agentMetrics' | 'nats' | 'redis' | 'registry' | 'vpn';
-
-const names: readonly PortName[] = [
+export const portNames = [
   'api',
   'gatewayMetrics',
   'actorsMetrics',
@@ -19,7 +16,8 @@ const names: readonly PortName[] = [
   'redis',
   'registry',
   'vpn',
-];
+] as const;
+export type PortName = (typeof portNames)[number];
 
 /** The API has a well-known port. The others get any free port at the first start. */
 const preferred: Partial<Record<PortName, number>> = { api: 8080 };
@@ -47,7 +45,7 @@ export function readPorts(file: string): Partial<Record<PortName, number>> {
 export async function keptPorts(file: string): Promise<Ports> {
   const last = readPorts(file);
   const chosen: Partial<Record<PortName, number>> = {};
-  for (const name of names) {
+  for (const name of portNames) {
     const wanted = last[name] ?? preferred[name];
     const holder = `${file} ${name}`;
     const isOurs = wanted !== undefined && (await holdPort(wanted, holder));

@@ -9,7 +9,7 @@ import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { createNotify } from '../../lib/notify.ts';
-import { sleep } from '../../lib/time/backoff.ts';
+import { sleep, within } from '../../lib/time/backoff.ts';
 import type { NetworkSeen } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey, PeerId, TenantId } from '../../schemas/ids.ts';
 import { parseCidr } from '../../schemas/cidr.ts';
@@ -81,6 +81,11 @@ export interface TenantNetworkParts {
   readonly networks: () => HostNetworks;
   /** Of the VPN networks that this host serves. */
   readonly vpnKeys: KnownSecrets;
+  /**
+   * Resolves when what `name` was called with is on disk: an agent that begins again must not bring
+   * back members that were taken away, nor cut those that came.
+   */
+  readonly kept: () => Promise<void>;
   /** Called with how all VPN peers that this host serves stand now. */
   readonly onPeers: (peers: readonly ServedPeer[]) => void;
   /** Wall time. */
@@ -364,7 +369,7 @@ export class TenantNetwork {
   }
 
   async #put(): Promise<NetworkState> {
-    const { cluster, host, meshAt, mtu } = this.#parts;
+    const { cluster, host, meshAt, mtu, kept, log } = this.#parts;
     const ipv4 = this.#usable;
     const members = Array.from(this.#members.values(), (member) => (ipv4 === null ? { ...member, ipv4 } : member));
     const desired: DesiredNetwork = {
@@ -381,6 +386,9 @@ export class TenantNetwork {
       vpn: [...this.#vpn],
       mesh: meshAt === undefined ? null : { port: meshAt.port, ends: [...this.#ends] },
     };
+    await within(kept(), limits.netCallMs, 'members on disk').catch((error: unknown) =>
+      log.warn('members_flush_failed', { error }),
+    );
     const { status, body } = await this.#transport.call({
       name: 'tenant network',
       method: 'PUT',

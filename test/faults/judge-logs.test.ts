@@ -12,8 +12,8 @@ const entry = (line: string, second: number, stream: LogEntry['stream'] = 'stdou
 });
 const lost = entry('[longshore] lines written between then and now were lost: they were rotated away', 3, 'stderr');
 const written = [
-  { container: 'c1', prefix: 'old', lines: 3 },
-  { container: 'c1', prefix: 'new', lines: 2 },
+  { container: 'c1', prefix: 'old', lines: 3, isRemoved: false },
+  { container: 'c1', prefix: 'new', lines: 2, isRemoved: false },
 ];
 const good = ['old 1', 'old 2', 'new 1', 'new 2', 'old 3'].map((line, index) => entry(line, index));
 const without = (...lines: string[]): LogEntry[] => good.filter(({ line }) => !lines.includes(line));
@@ -40,9 +40,18 @@ t.test('what is wrong with a log', (t) => {
   t.end();
 });
 
+t.test('what a person removed may lack its last lines, and no others', (t) => {
+  const removed = written.map((series) => ({ ...series, isRemoved: series.prefix === 'new' }));
+  t.same(logFaults('c1', removed, without('new 2')), []);
+  t.same(logFaults('c1', removed, without('new 1', 'new 2')), []);
+  t.equal(logFaults('c1', removed, without('new 1')).length, 1);
+  t.equal(logFaults('c1', removed, without('old 3')).length, 1);
+  t.end();
+});
+
 t.test('the oldest blocks of a long log may be gone', (t) => {
   const many = Array.from({ length: limits.logBlocksPerContainer + 5 }, (_, index) => entry(`old ${index + 1}`, 1));
-  const long = [{ container: 'c1', prefix: 'old', lines: many.length }];
+  const long = [{ container: 'c1', prefix: 'old', lines: many.length, isRemoved: false }];
   t.same(logFaults('c1', long, many.slice(5)), []);
   t.equal(logFaults('c1', long, many.slice(6)).length, 1, 'fewer than are kept');
   t.equal(logFaults('c1', long, [...many.slice(3, 7), ...many.slice(8)]).length, 1);

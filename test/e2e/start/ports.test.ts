@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
 import { cacheFolder } from '../../../dev/paths.ts';
-import type { Ports } from '../../../dev/stack/ports.ts';
+import { portNames, type Ports } from '../../../dev/stack/ports.ts';
 import { hasNameLocks } from '../../../lib/process/name-lock.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { sharedEngine } from '../../support/servers.ts';
@@ -27,9 +27,8 @@ t.test('starts of npm start', { skip, timeout: 300_000 }, async (whole) => {
 
   await whole.test('two at one moment that want the same ports', async (t) => {
     const states = [newState(), newState()];
-    const names = ['api', 'gatewayMetrics', 'actorsMetrics', 'agentMetrics', 'nats', 'redis', 'registry'];
     const first = 20_000 + Math.floor(Math.random() * 10_000);
-    const wanted = Object.fromEntries(names.map((name, index) => [name, first + index]));
+    const wanted = Object.fromEntries(portNames.map((name, index) => [name, first + index]));
     for (const state of states) {
       mkdirSync(state, { mode: 0o700 });
       writeFileSync(join(state, 'ports.json'), JSON.stringify(wanted));
@@ -38,7 +37,7 @@ t.test('starts of npm start', { skip, timeout: 300_000 }, async (whole) => {
     // A gateway knows only the tokens of its own start.
     await Promise.all(starts.map((started) => started.says('host in the fleet')));
     const ports = states.flatMap((state) => Object.values(portsOf(state)));
-    t.equal(new Set(ports).size, 2 * names.length);
+    t.equal(new Set(ports).size, 2 * portNames.length);
     t.same(await Promise.all(starts.map((started) => started.interrupt())), [0, 0]);
     for (const [index, started] of starts.entries()) await isGone(t, states[index]!, started);
   });

@@ -135,13 +135,12 @@ export async function startTroubledEngine(
       const sandbox = victim === undefined ? undefined : model.sandboxOf(victim);
       // The container runs on, without a network.
       if (sandbox !== undefined && random.below(2) === 0) model.exit(sandbox, 137);
-      else if (victim !== undefined) programs.end(victim, 1, 'itself');
+      else if (victim !== undefined) programs.end(victim, 1);
       const updated = oneOf(updatesTenant);
-      if (updated !== undefined) programs.end(updated, 1, 'itself');
+      if (updated !== undefined) programs.end(updated, 1);
       const job = oneOf(jobsTenant);
       if (job === undefined) return;
-      programs.end(job, 137, 'hand');
-      model.remove(job);
+      programs.remove(job);
     },
     close: () => {
       programs.stop();

@@ -16,6 +16,8 @@ export interface Series {
   /** Begins each of its lines; the number follows. */
   readonly prefix: string;
   lines: number;
+  /** By hand, and with it the lines that the agent had not read. */
+  isRemoved: boolean;
 }
 
 /** From a start of one of the engine's containers to its end. */
@@ -40,8 +42,10 @@ export interface Programs {
   readonly runs: readonly Run[];
   /** The agent asks a container to stop. One that hears it writes what it has left. */
   asked(made: SimulatedContainer, hears: boolean): void;
-  /** Ends a container that runs, otherwise than by the agent. */
-  end(made: SimulatedContainer, exitCode: number, by: 'itself' | 'hand'): void;
+  /** The program ends by itself. */
+  end(made: SimulatedContainer, exitCode: number): void;
+  /** Somebody ends a container and removes it. */
+  remove(made: SimulatedContainer): void;
   /** Whether they write between their starts and their ends. */
   setTalking(isOn: boolean): void;
   stop(): void;
@@ -69,7 +73,12 @@ export function startPrograms(
   const write = (made: SimulatedContainer, count: number): void => {
     if (made.state.status !== 'running') return;
     const known = series.get(made.id);
-    const own = known ?? { container: made.labels[ours.container] ?? '', prefix: made.id.slice(0, 12), lines: 0 };
+    const own = known ?? {
+      container: made.labels[ours.container] ?? '',
+      prefix: made.id.slice(0, 12),
+      lines: 0,
+      isRemoved: false,
+    };
     series.set(made.id, own);
     for (let more = 0; more < count; more++) model.write(made, `${own.prefix} ${(own.lines += 1)}`);
   };
@@ -132,7 +141,13 @@ export function startPrograms(
       if (run !== undefined) run.wasAsked = true;
       if (hears) write(made, 1);
     },
-    end,
+    end: (made, exitCode) => end(made, exitCode, 'itself'),
+    remove: (made) => {
+      end(made, 137, 'hand');
+      const own = series.get(made.id);
+      if (own !== undefined) own.isRemoved = true;
+      model.remove(made);
+    },
     setTalking: (isOn) => {
       isTalking = isOn;
     },

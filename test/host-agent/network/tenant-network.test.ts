@@ -12,13 +12,14 @@ import type { ContainerNetwork } from '../../../schemas/api/fields/network-part.
 import type { DesiredNetwork } from '../../../schemas/wire/net.ts';
 import { quietLog } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 import { owner, tenant } from '../support/decisions.ts';
 
 const idOf = (at: number): ContainerId => `0190a000-0000-7000-8000-${String(at).padStart(12, '0')}` as ContainerId;
 const [web, store] = [idOf(1), idOf(2)];
 const none: ContainerNetwork = { mode: 'none' };
 
-async function start(t: Test) {
+async function start(t: Test, kept = (): Promise<void> => Promise.resolve()) {
   const folder = temporaryFolder(t);
   const socket = join(folder, 'net.sock');
   const heard: DesiredNetwork[] = [];
@@ -55,6 +56,7 @@ async function start(t: Test) {
       values: { vpnKey: () => Promise.resolve({ kind: 'missing', why: 'none' }) },
       log: quietLog,
     }),
+    kept,
     onPeers: () => {},
     nowMs: () => Date.now(),
     networks: () => ({ interfaces: {}, routes: [], nameservers: [] }),
@@ -77,6 +79,18 @@ async function start(t: Test) {
       ),
   };
 }
+
+t.test('what longshore-net hears is on disk before', async (t) => {
+  let settle: (() => void) | undefined;
+  const { sandboxes, heard, look } = await start(t, () => new Promise((resolve) => (settle = resolve)));
+  sandboxes.set('s1', shapeOf([80]));
+  const looking = look([[web, 's1']]);
+  await until('it is to be kept', () => settle !== undefined);
+  t.same(heard, []);
+  settle?.();
+  await looking;
+  t.equal(heard.length, 1);
+});
 
 t.test('a sandbox of a container that is to be in no network is never attached', async (t) => {
   const { network, sandboxes, attached, look } = await start(t);

@@ -32,7 +32,8 @@ interface Compose {
 
 const compose = parse(read('compose.yml'), { merge: true }) as Compose;
 const setup = read('setup.sh');
-const programs = Object.keys(programSettings) as (keyof typeof programSettings)[];
+/** `longshore-net` runs beside the host's other services (docs/network.md). */
+const programs = ['gateway', 'actors', 'host-agent'] as const;
 
 /** Faults of a document by the schema of the Compose Specification. */
 function faultsOf(document: unknown): string[] {

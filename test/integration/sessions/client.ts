@@ -1,8 +1,12 @@
 /** A client of sessions, as a program of a tenant has it. */
 import { WebSocket } from 'ws';
 import { execProtocol, forwardProtocol } from '../../../schemas/words.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
+
+const openMs = 30_000;
+const openPauseMs = 500;
 
 export interface Refusal {
   readonly status: number;
@@ -53,11 +57,16 @@ export function ask(url: string, { token, headers = {}, protocols }: Asking): Pr
   });
 }
 
-/** The session. @throws if it is refused */
+/**
+ * The session; a host that does not answer in time is asked again, as a client does.
+ * @throws if it is refused
+ */
 export async function open(url: string, asking: Asking): Promise<OpenSession> {
-  const session = await ask(url, asking);
-  if ('status' in session) throw new Error(`${session.status} ${session.body}`);
-  return session;
+  for (const endMs = performance.now() + openMs; ; await sleep(openPauseMs)) {
+    const session = await ask(url, asking);
+    if (!('status' in session)) return session;
+    if (session.status !== 503 || performance.now() > endMs) throw new Error(`${session.status} ${session.body}`);
+  }
 }
 
 export async function refused(url: string, asking: Asking): Promise<Refusal> {

@@ -21,6 +21,8 @@ const tools = ['nft', 'ping', 'wg', 'wireguard-go'] as const;
 const skip =
   canStartEngine || inCi ? await skipWithoutTools(...tools) : 'entering network namespaces needs Linux and root';
 const port = 7000;
+/** Of sixty: a busy machine may lose one; a peer that is cut loses all until its next handshake. */
+const uncutPings = 58;
 const [first, second] = ['h1' as HostKey, 'h2' as HostKey];
 const office = 'office' as NetworkName;
 
@@ -155,7 +157,7 @@ t.test('on the host that serves it', { skip }, async (t) => {
     await rig.start();
     await until('it answers', async () => (await rig.peers())['office'] !== undefined);
     t.equal((await rig.peers())['office']?.link, before?.link, 'the interface goes on');
-    t.equal(await pinging, 60, 'and so does every packet');
+    t.ok((await pinging) >= uncutPings, 'and what goes through it');
   });
 
   await t.test('a peer that is taken out by hand is let in again', async (t) => {
@@ -175,7 +177,7 @@ t.test('on the host that serves it', { skip }, async (t) => {
       await want(...all, ...others);
       await want(phone, foreign);
     }
-    t.equal(await pinging, 60);
+    t.ok((await pinging) >= uncutPings);
     await want(...all);
   });
 
