@@ -363,11 +363,8 @@ export class Partition<D extends DomainTypes> {
   #answerUnchanged(serving: Serving<D>, write: Write<D>, { reply, changes }: Turn<D>): void {
     const { operations, commits } = serving;
     const { ask } = write;
-    const { domain, onEffects } = this.#options;
-    onEffects(
-      this,
-      changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
-    );
+    const { domain } = this.#options;
+    this.#carryOut(changes, ask.rid);
     const draft = this.#draftOf(nothing, ask, reply);
     if (isTooLarge(draft)) {
       this.#answerUnchanged(serving, write, { reply: tooLarge, changes: nothing });
@@ -387,6 +384,15 @@ export class Partition<D extends DomainTypes> {
     };
     const refuse = (): void => write.respond('unavailable', tooManyWait);
     this.#answerAfter(serving, write, commit, { make, refuse });
+  }
+
+  /** The effects of a turn that commits nothing, as of most items of reports. */
+  #carryOut({ effects }: Changes<D>, requestId: string | null): void {
+    if (effects.length === 0) return;
+    this.#options.onEffects(
+      this,
+      effects.map((effect) => ({ ...effect, requestId })),
+    );
   }
 
   /** Applies the turn to memory; its answer leaves with the commit (invariant A3). */
@@ -434,16 +440,13 @@ export class Partition<D extends DomainTypes> {
     then: () => void,
   ): boolean {
     const { state, commits } = serving;
-    const { domain, log, observer, onEffects } = this.#options;
+    const { domain, log, observer } = this.#options;
     observer.turn(kind);
     try {
       for (const changes of decide(state, this.#context(serving, null))) {
         if (changes.heard !== undefined) domain.hear(state, changes.heard);
         if (isEmpty(changes)) {
-          onEffects(
-            this,
-            changes.effects.map((effect) => ({ ...effect, requestId: null })),
-          );
+          this.#carryOut(changes, null);
           continue;
         }
         const draft = this.#draftOf(changes);
