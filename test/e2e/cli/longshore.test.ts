@@ -246,7 +246,8 @@ t.test('the command line', async (t) => {
     const typed = await onTerminal(
       ['exec', '-it', 'web', 'sh'],
       [
-        [/[#$] /, 'stty size\n'],
+        // The size follows the start: a quick prompt comes before it.
+        [/[#$] /, 'until stty size; do sleep 0.1; done\n'],
         [/31 97/, 'exit 5\n'],
       ],
     );
