@@ -18,16 +18,40 @@ export function hashesOf(text: string): readonly [number, number] {
 export const hexWord = (word: number): string => word.toString(16).padStart(8, '0');
 
 /**
- * Counts the texts and adds up their hashes, in any order. Releases must agree on the sums.
- * @param basis that two digests must share to be compared
+ * Counts texts and adds up their hashes, in any order, so that a set that changes keeps its digest.
+ * Releases must agree on the sums.
  */
-export function digestOfTexts(basis: string, texts: Iterable<string>): string {
-  let [count, first, second] = [0, 0, 0];
-  for (const text of texts) {
-    const [one, two] = hashesOf(text);
-    count++;
-    first = (first + one) >>> 0;
-    second = (second + two) >>> 0;
+export class TextSum {
+  #count = 0;
+  #first = 0;
+  #second = 0;
+
+  add(text: string): void {
+    this.#count++;
+    this.#move(text, 1);
   }
-  return `${basis}.${count}.${hexWord(first)}.${hexWord(second)}`;
+
+  /** @param text that was added before */
+  remove(text: string): void {
+    this.#count--;
+    this.#move(text, -1);
+  }
+
+  /** @param basis that two digests must share to be compared */
+  digest(basis: string): string {
+    return `${basis}.${this.#count}.${hexWord(this.#first)}.${hexWord(this.#second)}`;
+  }
+
+  #move(text: string, sign: 1 | -1): void {
+    const [one, two] = hashesOf(text);
+    this.#first = (this.#first + sign * one) >>> 0;
+    this.#second = (this.#second + sign * two) >>> 0;
+  }
+}
+
+/** @param basis that two digests must share to be compared */
+export function digestOfTexts(basis: string, texts: Iterable<string>): string {
+  const sum = new TextSum();
+  for (const text of texts) sum.add(text);
+  return sum.digest(basis);
 }

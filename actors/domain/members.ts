@@ -9,9 +9,10 @@ import type { ContainerSpec } from '../../schemas/api/fields/container.ts';
 import { usualNetwork } from '../../schemas/api/fields/network-part.ts';
 import type { ContainerId, HostKey, NetworkName, TenantId } from '../../schemas/ids.ts';
 import { hasLabelBefore, labelOf } from '../../schemas/tenant-network.ts';
+import { TextSum } from '../../schemas/text-hash.ts';
 import {
-  digestOfMembers,
   isPeer,
+  textOfMember,
   type ContainerMember,
   type Member,
   type PeerMember,
@@ -62,11 +63,13 @@ export function isOtherMember(before: ContainerRecord | undefined, after: Contai
     before?.spec === after?.spec &&
     before?.placement === after?.placement &&
     before?.desired === after?.desired &&
+    before?.ipv4 === after?.ipv4 &&
     before?.update?.previous === after?.update?.previous
   )
     return false;
   const [one, other] = [before && memberOf(before), after && memberOf(after)];
-  return JSON.stringify(one) !== JSON.stringify(other);
+  if (one === undefined || other === undefined) return one !== other;
+  return textOfMember(one) !== textOfMember(other);
 }
 
 /** What a tenant has of members. */
@@ -109,15 +112,58 @@ export interface MemberSummary {
   readonly networks: ReadonlySet<NetworkName>;
 }
 
-export function summaryOf(revision: number, incarnation: number, tenant: Own): MemberSummary {
-  const members = [...membersOf(tenant)];
-  const hosts = new Set<HostKey>();
-  const networks = new Set<NetworkName>();
-  for (const member of members) {
-    if (isPeer(member)) networks.add(member.network);
-    else if (member.host !== null) hosts.add(member.host);
+/** How many have each. */
+class Counts<T> {
+  readonly #counts = new Map<T, number>();
+  add(item: T, count: 1 | -1): void {
+    const sum = (this.#counts.get(item) ?? 0) + count;
+    if (sum === 0) this.#counts.delete(item);
+    else this.#counts.set(item, sum);
   }
-  return { revision, digest: digestOfMembers(basisOf(incarnation), members), hosts, networks };
+  items(): ReadonlySet<T> {
+    return new Set(this.#counts.keys());
+  }
+}
+
+/** The summary of a tenant's members, kept as they change: each change costs itself. */
+export class MemberSums {
+  #revision: number;
+  readonly #sum = new TextSum();
+  readonly #hosts = new Counts<HostKey>();
+  readonly #networks = new Counts<NetworkName>();
+  #summary: MemberSummary | undefined;
+
+  constructor(revision: number) {
+    this.#revision = revision;
+  }
+
+  /** One member is another now, has come or has gone. */
+  change(revision: number, before: Member | undefined, after: Member | undefined): void {
+    this.#revision = revision;
+    this.#summary = undefined;
+    if (before !== undefined) {
+      this.#sum.remove(textOfMember(before));
+      this.#count(before, -1);
+    }
+    if (after !== undefined) {
+      this.#sum.add(textOfMember(after));
+      this.#count(after, 1);
+    }
+  }
+
+  summary(incarnation: number): MemberSummary {
+    return (this.#summary ??= {
+      revision: this.#revision,
+      digest: this.#sum.digest(basisOf(incarnation)),
+      hosts: this.#hosts.items(),
+      networks: this.#networks.items(),
+    });
+  }
+
+  #count(member: Member, count: 1 | -1): void {
+    if (isPeer(member)) this.#networks.add(member.network, count);
+    else if (member.host !== null) this.#hosts.add(member.host, count);
+  }
 }
 
 /** Hosts that a tenant's members are on, and those that serve its peers. */

@@ -28,7 +28,7 @@ import { WaitingContainers } from './container/waiting.ts';
 import type { Member } from '../../schemas/wire/members.ts';
 import type { Ipv4Slice } from '../../schemas/tenant-network.ts';
 import { Ipv4Allocations } from './ipv4-allocations.ts';
-import { isOtherMember, isOtherPeer, summaryOf, type MemberSummary } from './members.ts';
+import { isOtherMember, isOtherPeer, memberOf, MemberSums, peerMemberOf, type MemberSummary } from './members.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
 import { TenantState, amountsOf, isStored, recordsOf, undamaged, type TenantView } from './tenant/state.ts';
@@ -205,8 +205,7 @@ export class PartitionState implements PartitionView {
   readonly #changes: RecentChanges<HostKey>;
   readonly #items: RecentChanges<TenantId>;
   readonly #members: RecentChanges<TenantId, Member['id']>;
-  readonly #membersRevisions = new Map<TenantId, number>();
-  readonly #memberSummaries = new Map<TenantId, MemberSummary>();
+  readonly #memberSums = new Map<TenantId, MemberSums>();
   readonly #incarnation: number;
   readonly #ipv4 = new Ipv4Allocations();
   readonly vpn: VpnState;
@@ -292,12 +291,7 @@ export class PartitionState implements PartitionView {
     return this.#ipv4.next(slice, nowMs);
   }
   memberSummaryOf(tenant: TenantId): MemberSummary {
-    const revision = this.#membersRevisions.get(tenant) ?? this.#firstRevision;
-    const known = this.#memberSummaries.get(tenant);
-    if (known?.revision === revision) return known;
-    const summary = summaryOf(revision, this.#incarnation, this.tenant(tenant));
-    this.#memberSummaries.set(tenant, summary);
-    return summary;
+    return (this.#memberSums.get(tenant) ?? new MemberSums(this.#firstRevision)).summary(this.#incarnation);
   }
   get itemRevision(): number {
     return this.#items.last;
@@ -571,13 +565,20 @@ export class PartitionState implements PartitionView {
 
   #noteMember({ tenant }: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
     const id = (after ?? before)?.id;
-    if (id !== undefined && isOtherMember(before, after))
-      this.#membersRevisions.set(tenant, this.#members.add(tenant, id));
+    if (id === undefined || !isOtherMember(before, after)) return;
+    this.#changeMember(tenant, id, before && memberOf(before), after && memberOf(after));
   }
 
   #notePeer(tenant: TenantId, id: PeerId, after: PeerRecord | undefined): void {
-    if (isOtherPeer(this.tenant(tenant).peers.records.get(id), after))
-      this.#membersRevisions.set(tenant, this.#members.add(tenant, id));
+    const before = this.tenant(tenant).peers.records.get(id);
+    if (!isOtherPeer(before, after)) return;
+    this.#changeMember(tenant, id, before && peerMemberOf(before), after && peerMemberOf(after));
+  }
+
+  #changeMember(tenant: TenantId, id: Member['id'], before: Member | undefined, after: Member | undefined): void {
+    let sums = this.#memberSums.get(tenant);
+    if (sums === undefined) this.#memberSums.set(tenant, (sums = new MemberSums(this.#firstRevision)));
+    sums.change(this.#members.add(tenant, id), before, after);
   }
 
   /** A container is put, changed or taken out. */
@@ -636,6 +637,7 @@ export class PartitionState implements PartitionView {
     if (tenant === undefined || isStored(tenant) || tenant.secrets.floor > 0) return;
     this.#tenants.delete(id);
     this.#tenantIds.delete(id);
+    this.#memberSums.delete(id);
   }
 
   /** Takes a container out of every index but the list. */

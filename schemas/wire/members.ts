@@ -8,7 +8,7 @@ import { projectPattern } from '../api/fields/container.ts';
 import { nullable } from '../api/nullable.ts';
 import { ContainerId, HostKey, NetworkName, PeerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
-import { digestOfTexts } from '../text-hash.ts';
+import { TextSum } from '../text-hash.ts';
 import { WireguardKey } from './wireguard-key.ts';
 
 const Label = Type.String({ pattern: projectPattern });
@@ -60,17 +60,18 @@ export function byTenant<T extends { readonly tenant: TenantId }>(
 }
 
 /** @param basis that two digests must share to be compared (`basisOf`) */
-export const digestOfMembers = (basis: string, members: Iterable<Member>): string =>
-  digestOfTexts(basis, textsOf(members));
+export function digestOfMembers(basis: string, members: Iterable<Member>): string {
+  const sum = new TextSum();
+  for (const member of members) sum.add(textOfMember(member));
+  return sum.digest(basis);
+}
 
-function* textsOf(members: Iterable<Member>): Generator<string, void, void> {
-  for (const member of members) {
-    if (isPeer(member)) {
-      const { id, network, ipv4, ipv6, key, expires_at_ms } = member;
-      yield JSON.stringify([id, network, ipv4, ipv6, key, expires_at_ms]);
-    } else {
-      const { id, name, project, aliases = [], host, ipv4 } = member;
-      yield JSON.stringify([id, name, project ?? null, aliases, host, ipv4 ?? null]);
-    }
+/** What a digest of members covers of each. */
+export function textOfMember(member: Member): string {
+  if (isPeer(member)) {
+    const { id, network, ipv4, ipv6, key, expires_at_ms } = member;
+    return JSON.stringify([id, network, ipv4, ipv6, key, expires_at_ms]);
   }
+  const { id, name, project, aliases = [], host, ipv4 } = member;
+  return JSON.stringify([id, name, project ?? null, aliases, host, ipv4 ?? null]);
 }

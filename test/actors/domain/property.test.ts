@@ -3,12 +3,14 @@
  * hold after every step, and sweeping comes to rest. Decisions are pure, so a step is a function
  * call; fast-check shrinks what fails.
  */
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
 import { leavingOf, otherHostsOf, preparationOf } from '../../../actors/domain/container/moving.ts';
 import { desiredOf } from '../../../actors/domain/desired.ts';
 import { observe } from '../../../actors/domain/container/observe.ts';
+import { membersOf } from '../../../actors/domain/members.ts';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { directoryEntry } from '../../../actors/domain/host/decide.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
@@ -29,6 +31,8 @@ import {
 import type { HostRecord } from '../../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../../schemas/ids.ts';
 import type { WriteAsk } from '../../../schemas/wire/asks.ts';
+import { digestOfMembers } from '../../../schemas/wire/members.ts';
+import { basisOf } from '../../../schemas/wire/set-digest.ts';
 import { containerId, operation, specOf } from '../support.ts';
 import { apply, h1, h2, h3, hostRecord, observation, waitingIn } from '../support/records.ts';
 
@@ -395,6 +399,11 @@ function createWorld() {
           fail(`usage of ${region}: ${JSON.stringify(usage)}`);
         }
       }
+      const members = [...membersOf(tenant)];
+      const summary = state.memberSummaryOf(tenant.tenant);
+      if (summary.digest !== digestOfMembers(basisOf(0), members)) fail('the digest of the members');
+      const hostsOfMembers = new Set(members.flatMap((member) => ('host' in member ? (member.host ?? []) : [])));
+      if (!isDeepStrictEqual(new Set(summary.hosts), hostsOfMembers)) fail('the hosts of the members');
       for (const [key, id] of tenant.idempotency) {
         const holder = tenant.containers.get(id) ?? tenant.tombstones.get(id);
         if (holder?.idempotency?.key !== key) fail(`the key ${key} is held by ${id}`);

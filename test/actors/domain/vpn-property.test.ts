@@ -10,6 +10,7 @@ import { decideWrite } from '../../../actors/domain/decide.ts';
 import { outboxOf, outcomeOf, questionOf, type OutboxItem } from '../../../actors/outbox/outbox.ts';
 import { peerNoticeOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
+import { membersOf } from '../../../actors/domain/members.ts';
 import { recordKey, type StateRecord } from '../../../actors/domain/records.ts';
 import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
 import { isSuccess, type Changes, type Turn } from '../../../actors/domain/turn.ts';
@@ -19,6 +20,8 @@ import type { WriteAsk } from '../../../schemas/wire/asks.ts';
 import type { Reservation, RevocationEntry } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import { operation, tenantId } from '../support.ts';
+import { digestOfMembers } from '../../../schemas/wire/members.ts';
+import { basisOf } from '../../../schemas/wire/set-digest.ts';
 import { contextOf, fleetOf, noLedger } from '../support/records.ts';
 import { certificate, dataOf, home, newSecrets, madePeer, networkRecord, peerId, read } from '../support/vpn.ts';
 
@@ -259,6 +262,9 @@ function createWorld() {
       if (peers.records.size > cap) fail('over the cap');
       if (states.tenants.tenant(tenant).usage('*').vpn_peers !== peers.records.size) fail('miscounted');
       if (peers.names.size !== peers.records.size) fail('a name is held twice, or by nobody');
+      const members = [...membersOf(states.tenants.tenant(tenant))];
+      const summary = states.tenants.memberSummaryOf(tenant);
+      if (summary.digest !== digestOfMembers(basisOf(0), members)) fail('the digest of the members');
     }
   }
 
