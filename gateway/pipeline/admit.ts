@@ -32,7 +32,7 @@ export const claimShare: Step = (request) => {
   const tenant = tenantOfCaller(caller);
   const refused = seat?.claim(tenant);
   if (refused !== undefined) return request.refused(refused, seatRefusals);
-  exchange.claimBody(tenant);
+  exchange.body.claim(tenant);
   return undefined;
 };
 

@@ -35,7 +35,7 @@ export const findRoute: Step = (request) => {
 };
 
 export const expectBody: Step = ({ exchange, namedRoute, client }) => {
-  exchange.expectBody(namedRoute?.bodyBoundBytes ?? 0, client);
+  exchange.body.expect(namedRoute?.bodyBoundBytes ?? 0, client);
   return undefined;
 };
 

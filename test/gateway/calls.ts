@@ -34,10 +34,12 @@ export function exchangeOf(head: Partial<RequestHead> = {}, body = ''): Exchange
   const replies: Reply[] = [];
   return {
     head: headOf(head),
-    bodyBytes: Buffer.byteLength(body),
-    expectBody: () => {},
-    claimBody: () => {},
-    readBody: (done) => done(Buffer.from(body)),
+    body: {
+      declaredBytes: Buffer.byteLength(body),
+      expect: () => {},
+      claim: () => {},
+      whenKnown: (listener) => listener(Buffer.from(body)),
+    },
     reply: (reply) => void replies.push(reply),
     stream: () => {
       throw new Error('no stream is expected');

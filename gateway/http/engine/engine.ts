@@ -3,7 +3,7 @@
  * binary loads, node:http elsewhere. The same contract tests run on both.
  */
 import type { Clock } from '../../../lib/time/clock.ts';
-import type { BodyResult } from './body.ts';
+import type { Body } from './body.ts';
 import type { ClientSocket, ClientSocketListener } from './sockets/client-socket.ts';
 import type { RequestHeaders } from './guard.ts';
 import type { Handshake } from './sockets/handshake.ts';
@@ -42,18 +42,8 @@ export interface Sink {
 
 export interface Exchange {
   readonly head: RequestHead;
-  /** The declared length of the body; undefined for a chunked body. */
-  readonly bodyBytes: number | undefined;
-  /**
-   * Sets how much of the body is wanted (0: none of it), and whose share of the memory for bodies
-   * it takes; called before the dispatch returns. Default: `limits.documentBytes`, for a client
-   * without a name.
-   */
-  expectBody(maxBytes: number, client: string): void;
-  /** Counts the body against the tenant's share, too. */
-  claimBody(tenant: string): void;
-  /** Calls back once, with the complete body or its refusal; never after an abort. */
-  readBody(done: (body: BodyResult) => void): void;
+  /** `expect` is called before the dispatch returns; after an abort `whenKnown` never calls back. */
+  readonly body: Pick<Body, 'declaredBytes' | 'expect' | 'claim' | 'whenKnown'>;
   /**
    * Sends the reply. Called once, unless `stream` was called; does nothing after an abort. Drops
    * the reply's body for HEAD, 204 and 304. If the request's body has not arrived completely, and

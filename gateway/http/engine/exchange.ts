@@ -1,5 +1,5 @@
 /** The common part of all engines' exchanges: the body, and the listeners for the end. */
-import type { Body, BodyResult } from './body.ts';
+import type { Body } from './body.ts';
 import type { ClientSocket, ClientSocketListener } from './sockets/client-socket.ts';
 import type { Exchange, Reply, RequestHead, Sink } from './engine.ts';
 import type { Handshake } from './sockets/handshake.ts';
@@ -46,22 +46,6 @@ export abstract class EngineExchange implements Exchange {
     this.cutOff();
     this.finish();
     return undefined;
-  }
-
-  get bodyBytes(): number | undefined {
-    return this.body.declaredBytes;
-  }
-
-  expectBody(maxBytes: number, client: string): void {
-    this.body.expect(maxBytes, client);
-  }
-
-  claimBody(tenant: string): void {
-    this.body.claim(tenant);
-  }
-
-  readBody(done: (body: BodyResult) => void): void {
-    this.body.whenKnown(done);
   }
 
   onAborted(listener: () => void): void {

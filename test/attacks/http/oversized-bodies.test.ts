@@ -7,7 +7,7 @@
 import t from 'tap';
 import { validateCreate } from '../../../gateway/validation/container.ts';
 import { Body } from '../../../gateway/http/engine/body.ts';
-import { hasMoreValues } from '../../../gateway/pipeline/body.ts';
+import { hasMoreValues } from '../../../gateway/pipeline/check.ts';
 import { bodyValidator } from '../../../gateway/validation/schema.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { routes, type Route } from '../../../schemas/routes.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { hasMoreValues, judgeBody, parseBody } from '../../../gateway/pipeline/body.ts';
+import { hasMoreValues, judgeBody, parseBody } from '../../../gateway/pipeline/check.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { exchangeOf, headOf } from '../calls.ts';
 

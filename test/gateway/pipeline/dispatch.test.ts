@@ -67,10 +67,8 @@ function stage({
     ...more,
   });
   const dispatch = async (head: Partial<RequestHead>, body = '', change: object = {}) => {
-    const exchange = Object.assign(exchangeOf(head, body), {
-      expectBody: (bytes: number, client: string) => void expected.push([bytes, client]),
-      ...change,
-    });
+    const exchange = Object.assign(exchangeOf(head, body), change);
+    exchange.body.expect = (bytes, client) => void expected.push([bytes, client]);
     dispatcher.dispatch(exchange);
     await settled();
     return exchange.replies[0];

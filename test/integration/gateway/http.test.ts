@@ -56,7 +56,7 @@ async function stage(t: Test, name: 'uws' | 'node', connections: number = limits
           sink.end();
         }, 20);
       } else
-        exchange.readBody((body) =>
+        exchange.body.whenKnown((body) =>
           typeof body === 'string' ? reply(body, 413) : reply(`${head.path}=${Buffer.from(body).toString()}`),
         );
     },
