@@ -112,7 +112,8 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const { configuration, nats, clock, log, registry } = dependencies;
   const meters = createMeters(registry);
   const vault = vaultOf(configuration);
-  const ask: AskOwner = (kind, question, deadlineMs) => notes.ask(kind, question, deadlineMs);
+  // The keys are those of access, which the backend needs.
+  const ask: AskOwner = (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs);
   const signingKeys = signingKeysOf(dependencies, vault, ask);
   const access = createAccess({
     ...dependencies,
@@ -132,10 +133,11 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     log,
     meters,
     answers: dependencies.answers,
+    onOutcome: (cause, question, outcome) => notes.heard(cause, question, outcome),
     onOtherCluster: dependencies.onOtherCluster,
   });
   const notes = new AuditNotes({
-    ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
+    ask: backend.ask,
     newOperationId,
     clock,
     log,
@@ -149,10 +151,10 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const ready = (): boolean => !stopping && backend.ready() && access.keysLoaded();
   const streams = streamHostOf(parts, () => connection);
   const sessions = new Sessions({ clock, log, stillGood: (identity) => verifier.stillGood(identity) });
-  const forage = forageOf(parts, { ask, vault, listenUrl: () => listenUrl });
+  const forage = forageOf(parts, { vault, listenUrl: () => listenUrl });
   const unseal = unsealOf(parts, vault);
-  const handlers = handlersOf(parts, { streams, sessions, vault, signingKeys, forage }, ask, ready);
-  const dispatcher = dispatcherOf(parts, ask, { forage, vault }, handlers);
+  const handlers = handlersOf(parts, { streams, sessions, vault, signingKeys, forage }, ready);
+  const dispatcher = dispatcherOf(parts, { forage, vault }, handlers);
   const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
     log,
     clock,
@@ -262,7 +264,7 @@ function unsealOf(
   return new UnsealService({
     vault,
     issuers,
-    ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
+    ask: backend.ask,
     newRequestId: randomUUID,
     clock,
     log,
@@ -287,12 +289,12 @@ const authFailuresOf =
 
 function forageOf(
   parts: Parts,
-  { ask, vault, listenUrl }: Pick<Rooms, 'vault'> & { readonly ask: AskOwner; readonly listenUrl: () => string },
+  { vault, listenUrl }: Pick<Rooms, 'vault'> & { readonly listenUrl: () => string },
 ): Forage {
   const { configuration, backend, clock, log, version } = parts;
   const publicUrl = publicUrlOf(configuration);
   return createForage({
-    ask,
+    ask: backend.ask,
     partitions: () => backend.partitions(),
     tenantRanges: () => backend.tenantRanges(),
     newOperationId,
@@ -308,11 +310,12 @@ function forageOf(
 }
 
 /** The handlers of all routes, each area's with what they use. @throws ConfigurationError */
-function handlersOf(parts: Parts, rooms: Rooms, ask: AskOwner, ready: () => boolean): Handlers {
+function handlersOf(parts: Parts, rooms: Rooms, ready: () => boolean): Handlers {
   const { configuration, access, backend, notes, nats, clock, log, meters, version } = parts;
   const { streams, sessions, vault, signingKeys, forage } = rooms;
   const newId = ascendingIds(clock);
   const badBlock = (): void => meters.badLogBlock();
+  const { ask } = backend;
   const writes = { ask, newOperationId };
   const reads = { ask, clock, log };
   const usage = new UsageReader(nats, badBlock);
@@ -372,7 +375,6 @@ function handlersOf(parts: Parts, rooms: Rooms, ask: AskOwner, ready: () => bool
 
 function dispatcherOf(
   { configuration, access, backend, notes, tracer, clock, log, meters }: Parts,
-  ask: AskOwner,
   { forage, vault }: Pick<Rooms, 'forage' | 'vault'>,
   handlers: Handlers,
 ): Dispatcher {
@@ -382,7 +384,7 @@ function dispatcherOf(
   return new Dispatcher({
     routes,
     handlers,
-    probes: probesOf({ ask }),
+    probes: probesOf({ ask: backend.ask }),
     validators: createBodyValidators(clock),
     gate,
     urlTokens: new UrlTokens({
@@ -392,7 +394,7 @@ function dispatcherOf(
       counted: (route, reason) => forage.meters.authFailure(route.replace('artifact.', ''), reason),
     }),
     notes,
-    once: { ask, vault },
+    once: { ask: backend.ask, vault },
     meters,
     log,
     tracer,

@@ -5,6 +5,7 @@
 import type { Ask, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { StateRead } from '../runtime/domain.ts';
 import * as answers from './answers/answers.ts';
+import { create } from './container/create.ts';
 import * as container from './container/decide.ts';
 import { find } from './container/find.ts';
 import * as file from './file/files.ts';
@@ -154,21 +155,23 @@ function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn 
   }
 }
 
-export const decideWrite = (
+export function decideWrite(
   state: PartitionView,
   ask: WriteAsk,
   context: TurnContext,
   prepared: Prepared | undefined,
-): Turn =>
-  answers.onlyOnce(state, ask, context, () => {
-    const decided = conditional(state, ask, { context, decided: write(state, ask, context, prepared) });
-    return headed(state, ask, rollback.withVersions(state, ask, decided, context));
-  });
+): Turn {
+  const refusal = answers.refusalOf(state, ask, context);
+  if (refusal !== undefined) return refusal;
+  const decided = conditional(state, ask, { context, decided: write(state, ask, context, prepared) });
+  const turn = headed(state, ask, rollback.withVersions(state, ask, decided, context));
+  return answers.withKept(state, ask, turn, context);
+}
 
 function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepared: Prepared | undefined): Turn {
   switch (ask.type) {
     case 'container.create':
-      return container.create(state, ask, context);
+      return create(state, ask, context);
     case 'container.update':
       return container.update(state, ask, context);
     case 'metadata.put':

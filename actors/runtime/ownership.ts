@@ -21,7 +21,7 @@ import { startServing, type Serving, type ServingObserver, type ServingOptions }
 import { moveEpoch, type EpochRecord, type MovableFrom, type Moved } from './store/epoch.ts';
 import { Fence, type WentBack } from './store/fence.ts';
 import type { StoreWrite } from './store/store.ts';
-import { WaitingTurns } from './waiting-turns.ts';
+import { WaitingTurns, type WaitingTurn } from './waiting-turns.ts';
 
 /** Loads that fail for any reason before it is released, such as no replica answering. */
 const loadAttemptsMax = 20;
@@ -246,31 +246,22 @@ export class Ownership<D extends DomainTypes> {
     this.#waiting.run();
   }
 
+  /** What a turn that comes now may run on; undefined: it has to wait, also behind others. */
+  get ready(): Serving<D> | undefined {
+    return this.#waiting.isEmpty ? this.answering : undefined;
+  }
+
   /**
-   * Runs a turn: now, or when the partition serves with a valid lease, unless its sender waits no
-   * longer by then (monotonic). Refuses it where this process is not the owner, or is so no longer.
+   * Keeps a turn until the partition serves with a valid lease. Refuses it where this process is
+   * not the owner, or is so no longer.
    */
-  whenServing(untilMs: number, run: (serving: Serving<D>) => void, refuse: () => void): void {
-    switch (this.#phase.kind) {
-      case 'serving':
-        if (this.#options.lease.isValid() && this.#waiting.isEmpty) {
-          run(this.#phase.serving);
-          return;
-        }
-        // Behind those that came before it.
-        this.#waiting.add({ untilMs, run, refuse });
-        this.#waiting.run();
-        return;
-      case 'loading':
-        this.#waiting.add({ untilMs, run, refuse });
-        return;
-      case 'releasing':
-        this.#waiting.add({ untilMs, run, refuse });
-        return;
-      case 'ended':
-        refuse();
-        return;
+  wait(turn: WaitingTurn<Serving<D>>): void {
+    if (this.#phase.kind === 'ended') {
+      turn.refuse();
+      return;
     }
+    this.#waiting.add(turn);
+    this.#waiting.run();
   }
 
   async #moveEpoch(from: MovableFrom, { released }: { readonly released: boolean }): Promise<Moved> {

@@ -16,7 +16,6 @@ import { traceIdOf } from '../../schemas/wire/trace.ts';
 import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
 import type { Journals } from './journal/journals.ts';
-import { addTo, draftOf, isTooLarge, type Draft } from './draft.ts';
 import {
   isEmpty,
   isSuccess,
@@ -28,7 +27,7 @@ import {
   type Turn,
 } from './domain.ts';
 import type { EpochRecord } from './store/epoch.ts';
-import type { Group, OutgoingEffect, Waiter } from './journal/group.ts';
+import { draftOf, isTooLarge, type Draft, type Group, type OutgoingEffect, type Waiter } from './journal/group.ts';
 import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
 import { Ownership, type OwnershipObserver } from './ownership.ts';
@@ -98,8 +97,6 @@ const tooManyWait = errorBody({ error: 'unavailable', message: 'too many request
 
 /** Of whom it is, among those that share what may wait. */
 const tenantOf = (ask: Ask): string => ('tenant' in ask ? ask.tenant : '');
-
-const refusal = (respond: Respond) => (): void => respond(notOwner, '');
 
 /** A write, from its arrival to its answer; it runs again if its commit's outcome is unknown. */
 interface Write<D extends DomainTypes> {
@@ -263,8 +260,10 @@ export class Partition<D extends DomainTypes> {
   }
 
   #whenServing(ask: Ask, untilMs: number, turn: (serving: Serving<D>) => void, respond: Respond): void {
-    const timed = (serving: Serving<D>): void => this.#timed(ask.type, () => turn(serving));
-    this.#ownership.whenServing(untilMs, timed, refusal(respond));
+    const run = (serving: Serving<D>): void => this.#timed(ask.type, () => turn(serving));
+    const { ready } = this.#ownership;
+    if (ready !== undefined) run(ready);
+    else this.#ownership.wait({ untilMs, run, refuse: () => respond(notOwner, '') });
   }
 
   #read(serving: Serving<D>, ask: ReadAsk, untilMs: number, respond: Respond): void {
@@ -531,7 +530,7 @@ export class Partition<D extends DomainTypes> {
 
   #add({ commits, operations }: Serving<D>, draft: Draft): Group<D['Effect']> {
     const group = commits.open(draft.bytes);
-    addTo(group, draft, this.number);
+    group.take(draft, this.number);
     if (draft.outcome !== undefined) operations.add({ record: draft.outcome, commit: group.number });
     return group;
   }

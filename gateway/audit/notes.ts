@@ -5,7 +5,7 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { DeadlineError, within } from '../../lib/time/backoff.ts';
-import type { AskOwner, LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
+import type { AskOwner, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import { isSuccessCode } from '../../schemas/errors.ts';
 import type { OperationId, TenantId } from '../../schemas/ids.ts';
 import type { Origin } from '../../schemas/wire/asks.ts';
@@ -57,13 +57,9 @@ export class AuditNotes {
     this.#options = options;
   }
 
-  /** Asks an owner, and learns whether it has left the line of the request. */
-  async ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
-    const asked = this.#options.ask(kind, question, deadlineMs);
-    if (!('cause' in question) || question.cause === undefined) return asked;
-    const outcome = await asked;
-    if (leavesLine(outcome.code, question.type)) this.#lined.add(question.cause);
-    return outcome;
+  /** An owner has answered a question with a cause: it may have left the line of the request. */
+  heard(cause: Cause, { type }: Question, { code }: Outcome): void {
+    if (leavesLine(code, type)) this.#lined.add(cause);
   }
 
   /**

@@ -12,12 +12,19 @@ import type { Tracer } from '../../lib/trace/tracer.ts';
 import { outcomeStatus } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { tenantRangesOf, type TenantRanges } from '../../schemas/tenant-network.ts';
+import type { Cause } from '../../schemas/wire/audit.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import { RevocationFeed, type Knowledge } from '../auth/revocation-feed.ts';
 import type { Revocations } from '../auth/revocations.ts';
 import { waitForCluster } from './cluster.ts';
-import { PartitionClient, type LaneKind, type Outcome, type Question } from '../../lib/rpc/partition-client.ts';
+import {
+  PartitionClient,
+  type AskOwner,
+  type LaneKind,
+  type Outcome,
+  type Question,
+} from '../../lib/rpc/partition-client.ts';
 import type { Meters } from '../metrics.ts';
 import { probePartitions } from './prober.ts';
 import type { RateLimiter } from '../auth/rate-limits.ts';
@@ -41,6 +48,8 @@ export interface BackendOptions {
   readonly meters: Meters;
   /** Counts the answers on the connection that `start` gets. */
   readonly answers: Answers;
+  /** An owner has answered a question with a cause. */
+  readonly onOutcome: (cause: Cause, question: Question, outcome: Outcome) => void;
   /**
    * The NATS servers now hold another cluster: everything that the gateway knows of the old one is
    * void.
@@ -98,10 +107,19 @@ export class Backend {
   }
 
   /** A request that makes keys may take long; each of its asks takes no longer than any other's. */
-  ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
+  readonly ask: AskOwner = (kind, question, deadlineMs) => {
     const { clock, requestDeadlineMs } = this.#options;
     const untilMs = Math.min(deadlineMs, clock.monotonicMs() + requestDeadlineMs);
-    return question.trace === undefined ? this.#ask(kind, question, untilMs) : this.#askTraced(kind, question, untilMs);
+    const asked =
+      question.trace === undefined ? this.#ask(kind, question, untilMs) : this.#askTraced(kind, question, untilMs);
+    const cause = 'cause' in question ? question.cause : undefined;
+    return cause === undefined ? asked : this.#telling(asked, question, cause);
+  };
+
+  async #telling(asked: Promise<Outcome>, question: Question, cause: Cause): Promise<Outcome> {
+    const outcome = await asked;
+    this.#options.onOutcome(cause, question, outcome);
+    return outcome;
   }
 
   #ask(kind: LaneKind, question: Question, untilMs: number): Promise<Outcome> {

@@ -1,16 +1,19 @@
 /**
- * Lanes: which asks share messages, and what of them fits into one. Pure of I/O and of clocks: the
- * client sends and waits.
+ * Lanes: which asks share messages, what of them fits into one, and the messages under way. Pure of
+ * I/O and of clocks: the client sends and waits.
  *
  * The asks of one kind for one partition wait in its backlog. A lane takes the backlogs of the
  * partitions that it serves to one subject: those of one owner, or of one partition whose owner is
- * not known.
+ * not known. A message carries a share of each of its partitions:
+ *
+ *     share: waiting ──lapse──▶ lapsed
  */
 import { Room } from '../fill.ts';
+import { backoffMs } from '../time/backoff.ts';
 import { encodeAsk, encodeAsks } from '../../schemas/wire/codec.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { isSettled, settle, unanswered, type Item } from './item.ts';
+import { isSettled, send, settle, silencesOf, unanswered, type Item } from './item.ts';
 
 /** Waits and streams poll through a lane of their own. */
 const watchLaneMessagesInFlight = 1;
@@ -194,4 +197,69 @@ class Message {
     if (this.#items.length === 0) return undefined;
     return { payload: encodeAsks(this.#texts), items: this.#items, backlogs: this.#backlogs };
   }
+}
+
+/** Content of a message for one partition. */
+export interface Share {
+  readonly backlog: Backlog;
+  readonly items: Item[];
+  attemptMs: number;
+  /** Lapsed: its items were sent again, but an answer to it still counts. */
+  state: { readonly phase: 'waiting'; readonly dueAtMs: number } | { readonly phase: 'lapsed' };
+  /** In the answers that are being read. */
+  heard: 'nothing' | 'answer' | 'refusal';
+}
+
+/** A message under way. */
+export interface Flight {
+  readonly id: string;
+  readonly lane: Lane;
+  readonly items: readonly Item[];
+  /** The share of each item. */
+  readonly shareOf: readonly Share[];
+  readonly shares: readonly Share[];
+  readonly stallsAtMs: number;
+  readonly forgetAtMs: number;
+  hasPlace: boolean;
+  isStalled: boolean;
+}
+
+export const lapsed = { phase: 'lapsed' } as const;
+
+export const isLapsed = ({ state }: Share): boolean => state.phase === 'lapsed';
+
+/** The batch was sent as the message `id`: it has a place in the lane, and shares of backlogs. */
+export function takeOff(id: string, lane: Lane, { items, backlogs }: Batch, nowMs: number, keptMs: number): Flight {
+  const shares = new Map<Backlog, Share>();
+  const shareOf = items.map((item, index) => shareIn(shares, item, backlogs[index]!, nowMs));
+  for (const item of items) send(item, id);
+  for (const { backlog } of shares.values()) backlog.inFlight++;
+  lane.inFlight++;
+  return {
+    id,
+    lane,
+    items,
+    shareOf,
+    shares: [...shares.values()],
+    stallsAtMs: nowMs + limits.laneStallMs,
+    forgetAtMs: nowMs + keptMs,
+    hasPlace: true,
+    isStalled: false,
+  };
+}
+
+/** The share that the item goes with; its attempt is as long as its most silent item needs. */
+function shareIn(shares: Map<Backlog, Share>, item: Item, backlog: Backlog, nowMs: number): Share {
+  let share = shares.get(backlog);
+  if (share === undefined) {
+    share = { backlog, items: [], attemptMs: 0, state: lapsed, heard: 'nothing' };
+    shares.set(backlog, share);
+  }
+  share.items.push(item);
+  const attemptMs = backoffMs(silencesOf(item), { minMs: limits.attemptMs, maxMs: limits.attemptMaxMs });
+  if (attemptMs > share.attemptMs) {
+    share.attemptMs = attemptMs;
+    share.state = { phase: 'waiting', dueAtMs: nowMs + attemptMs };
+  }
+  return share;
 }

@@ -38,8 +38,19 @@ import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { rateLimitedLog, type RateLimitedLog } from '../rate-limited-log.ts';
 import { isSettled, mayDecide, newItem, sendAgain, settle, unanswered } from './item.ts';
 import type { Item, Outcome, RetryReason } from './item.ts';
-import { isLapsed, lapsed, takeOff, type Flight, type Share } from './flight.ts';
-import { enlist, gather, type Backlog, type Batch, type Lane, type LaneKind } from './lane.ts';
+import {
+  enlist,
+  gather,
+  isLapsed,
+  lapsed,
+  takeOff,
+  type Backlog,
+  type Batch,
+  type Flight,
+  type Lane,
+  type LaneKind,
+  type Share,
+} from './lane.ts';
 import { Backlogs } from './backlogs.ts';
 
 export type { Question } from '../../schemas/wire/asks.ts';

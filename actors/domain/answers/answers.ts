@@ -59,8 +59,9 @@ function bodyOf(state: PartitionView, { tenant, answer: kept }: AnswerRecord, co
   return headed(state, ask, answer({ code: 'ok', body, repeat: { kind: 'container', tenant, id } })).reply.body;
 }
 
-/** Undefined: the write may be decided. */
-function refusalOf(state: PartitionView, ask: Repeatable, context: TurnContext): Turn | undefined {
+/** Undefined: the write may be decided; its key was not used. */
+export function refusalOf(state: PartitionView, ask: WriteAsk, context: TurnContext): Turn | undefined {
+  if (!isRepeatable(ask)) return undefined;
   const tenant = state.tenant(ask.tenant);
   // The gateway asks for the answer again (`answer.get`).
   if (answerTo(tenant, ask.repeatable.key, context) !== undefined) return keyUsed;
@@ -118,11 +119,8 @@ function recordOf({ tenant, repeatable: once }: Repeatable, { reply }: Turn, { n
   };
 }
 
-/** The turn of a write, unless its key was used; its answer is kept with what it changes. */
-export function onlyOnce(state: PartitionView, ask: WriteAsk, context: TurnContext, decide: () => Turn): Turn {
-  const refusal = isRepeatable(ask) ? refusalOf(state, ask, context) : undefined;
-  if (refusal !== undefined) return refusal;
-  const turn = decide();
+/** With what a write ends or keeps of answers: a kept one is in the commit of its write. */
+export function withKept(state: PartitionView, ask: WriteAsk, turn: Turn, context: TurnContext): Turn {
   if (!isSuccess(turn.reply)) return turn;
   const records = [...endedRecords(state, ask), ...(isRepeatable(ask) ? [recordOf(ask, turn, context)] : [])];
   if (records.length === 0) return turn;

@@ -36,18 +36,8 @@ import {
   type TurnContext,
 } from '../turn.ts';
 import { registryRefusal } from '../tenant/registries.ts';
-import {
-  change,
-  create as createContainer,
-  doorbellOnly,
-  find,
-  hostFor,
-  mayPullInSome,
-  placedToRun,
-  refusalToStart,
-  unknownHost,
-  withStagedSecrets,
-} from './decide.ts';
+import { create as createContainer, hostFor, mayPullInSome, unknownHost } from './create.ts';
+import { change, doorbellOnly, find, placedToRun, refusalToStart, withStagedSecrets } from './decide.ts';
 import { changesOf, withMetadata } from './metadata.ts';
 import { moveTo, refusalToMove } from './moves.ts';
 import { declaredHostOf } from './moving.ts';

@@ -6,8 +6,7 @@
 import type { CautiousClock } from '../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Checkpointer } from './checkpoint.ts';
-import type { Commit } from './codec.ts';
-import { encodeSection } from './entry.ts';
+import { type Commit, encodeSection } from './codec.ts';
 import { DirtyKeys, Group, type Waiter } from './group.ts';
 import type { CommitSource, Journal, PutCommit } from './journal.ts';
 import type { Outboxes } from '../events/outboxes.ts';

@@ -1,12 +1,13 @@
 /**
- * A group: all that the turns since the last one changed, for one commit. And the output gate
- * (invariant A3): what is dirty, and until which commit.
+ * A draft: what one turn puts into a commit. A group: those of all turns since the last commit. And
+ * the output gate (invariant A3): which keys are dirty, and until which commit.
  */
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { OperationRecord } from '../../../schemas/records/operation.ts';
 import {
   bytesOf,
+  encodeValue,
   eventBytes,
   lineBytes,
   operationBytes,
@@ -16,7 +17,7 @@ import {
   type OutgoingEvent,
   type OutgoingLine,
 } from './codec.ts';
-import type { DirtyMarks } from '../domain.ts';
+import type { Changes, DirtyMarks, Domain, DomainTypes, EventHead, LineDraft } from '../domain.ts';
 
 /**
  * Called when a commit is settled. False: it was refused, or its outcome is unknown; run the turn
@@ -30,9 +31,68 @@ export type OutgoingEffect<E extends object> = E & { readonly requestId: string 
 /** Quotes, brackets, commas and a length, around a key in the head of a section. */
 const headBytesOfKey = 16;
 
-/** In a section. */
-export const changeBytes = (key: string, value: Encoded | null): number =>
+const changeBytes = (key: string, value: Encoded | null): number =>
   key.length + headBytesOfKey + (value === null ? 0 : bytesOf(value));
+
+export interface DraftOptions<D extends DomainTypes> {
+  readonly changes: Changes<D>;
+  /** Of its events. */
+  readonly head: Omit<EventHead, 'id'>;
+  readonly lines: readonly LineDraft[];
+  /** Undefined: it is not kept. */
+  readonly outcome: OperationRecord | undefined;
+}
+
+/** The records that a turn changed, its events, the lines of the audit and its outcome. */
+export interface Draft {
+  readonly changes: readonly Change[];
+  /** Their ids name the commit, which is not known yet. */
+  readonly events: readonly OutgoingEvent[];
+  readonly lines: readonly OutgoingLine[];
+  readonly outcome: OperationRecord | undefined;
+  /** In the section of an entry, at most: the commit has to fit one message of the journal. */
+  readonly bytes: number;
+}
+
+/** As long as any. */
+const someId = `${2 ** 16}-${Number.MAX_SAFE_INTEGER}-${2 ** 16}`;
+
+export function draftOf<D extends DomainTypes>(
+  domain: Pick<Domain<D>, 'records' | 'event'>,
+  { changes: { records, deletes, events: drafts }, head, lines: lineDrafts, outcome }: DraftOptions<D>,
+): Draft {
+  const changes = [
+    ...records.map((record): Change => [domain.records.keyOf(record), encodeValue(record)]),
+    ...deletes.map((key): Change => [key, null]),
+  ];
+  const events = drafts.map((event) => domain.event(event, { ...head, id: someId }));
+  const lines = lineDrafts.map(({ subject, line }): OutgoingLine => ({ subject, event: { id: someId, ...line } }));
+  return { changes, events, lines, outcome, bytes: sectionBytes({ changes, events, lines, outcome }) };
+}
+
+/** In place: a draft is made for one group, and its sizes are known by object. */
+function giveId({ event }: { readonly event: { id: string } }, id: string): void {
+  event.id = id;
+}
+
+/** What the parts of a draft take of a section, at most. */
+export function sectionBytes({ changes, events, lines, outcome }: Omit<Draft, 'bytes'>): number {
+  let bytes = outcome === undefined ? 0 : operationBytes(outcome);
+  for (const [key, value] of changes) bytes += changeBytes(key, value);
+  for (const event of events) bytes += eventBytes(event);
+  for (const line of lines) bytes += lineBytes(line);
+  return bytes;
+}
+
+/** No message holds one of its records, or no entry of the journal all of it. */
+export function isTooLarge({ changes, bytes }: Draft): boolean {
+  const values = changes.map(([, value]) => (value === null ? 0 : bytesOf(value)));
+  return (
+    values.some((each) => each > limits.recordBytes) ||
+    values.reduce((sum, each) => sum + each, 0) > limits.turnBytes ||
+    bytes > limits.journalEntryBytes
+  );
+}
 
 export class Group<Effect extends object> implements DirtyMarks {
   readonly number: number;
@@ -66,32 +126,22 @@ export class Group<Effect extends object> implements DirtyMarks {
     return this.#bytes + this.#answerBytes;
   }
 
-  get events(): number {
-    return this.#events.length;
-  }
-
-  get lines(): number {
-    return this.#lines.length;
-  }
-
-  change(key: string, value: Encoded | null): void {
-    this.#changes.set(key, value);
-    this.#bytes += changeBytes(key, value);
-  }
-
-  operation(record: OperationRecord): void {
-    this.#operations.push(record);
-    this.#bytes += operationBytes(record);
-  }
-
-  event(outgoing: OutgoingEvent): void {
-    this.#events.push(outgoing);
-    this.#bytes += eventBytes(outgoing);
-  }
-
-  line(outgoing: OutgoingLine): void {
-    this.#lines.push(outgoing);
-    this.#bytes += lineBytes(outgoing);
+  /**
+   * The draft's events and lines get their ids.
+   * @param draft one that fits
+   */
+  take({ changes, events, lines, outcome, bytes }: Draft, partition: number): void {
+    for (const [key, value] of changes) this.#changes.set(key, value);
+    for (const outgoing of events) {
+      giveId(outgoing, `${partition}-${this.number}-${this.#events.length}`);
+      this.#events.push(outgoing);
+    }
+    for (const outgoing of lines) {
+      giveId(outgoing, `${partition}-${this.number}-${this.#lines.length}`);
+      this.#lines.push(outgoing);
+    }
+    if (outcome !== undefined) this.#operations.push(outcome);
+    this.#bytes += bytes;
   }
 
   /** An answer of so many bytes waits for the commit. */

@@ -23,8 +23,7 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import type { Fence } from '../store/fence.ts';
 import type { Store } from '../store/store.ts';
-import type { Commit } from './codec.ts';
-import { encodeEntry, encodeSection, type EncodedSection } from './entry.ts';
+import { type Commit, type EncodedSection, encodeEntry, encodeSection } from './codec.ts';
 
 /** A commit of a partition, and what to call when it is in the journal. */
 export interface PutCommit {

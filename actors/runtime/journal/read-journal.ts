@@ -12,8 +12,15 @@ import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import type { Slices } from '../../../lib/time/slices.ts';
-import { decodeValue, encodeValue, type Commit } from './codec.ts';
-import { decodeEntry, decodeSection, type StoredEntry, type StoredSection } from './entry.ts';
+import {
+  type Commit,
+  decodeEntry,
+  decodeSection,
+  decodeValue,
+  encodeValue,
+  type StoredEntry,
+  type StoredSection,
+} from './codec.ts';
 import { LoadError } from './load-error.ts';
 import { epochPauseMs, epochShape, type EpochRecord } from '../store/epoch.ts';
 import type { Store, StoredValue } from '../store/store.ts';

@@ -75,7 +75,9 @@ type State =
 
 const nothing = new Uint8Array(0);
 
-/** The bytes of one body that have arrived, in one buffer that counts against the memory for bodies. */
+/**
+ * The bytes of one body that have arrived, in one buffer that counts against the memory for bodies.
+ */
 class HeldBytes {
   readonly #room: Seats;
   #client = '';

@@ -42,7 +42,9 @@ export interface Sink {
 
 export interface Exchange {
   readonly head: RequestHead;
-  /** `expect` is called before the dispatch returns; after an abort `whenKnown` never calls back. */
+  /**
+   * `expect` is called before the dispatch returns; after an abort `whenKnown` never calls back.
+   */
   readonly body: Pick<Body, 'declaredBytes' | 'expect' | 'claim' | 'whenKnown'>;
   /**
    * Sends the reply. Called once, unless `stream` was called; does nothing after an abort. Drops

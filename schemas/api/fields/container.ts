@@ -278,7 +278,7 @@ export type ContainerSpec = {
      * makes another version, though all that is declared stays as it is.
      */
     readonly repull?: number;
-    /** The network of its tenant was full (actors/domain/container/joining.ts): it is no member. */
+    /** The network of its tenant was full (actors/domain/container/create.ts): it is no member. */
     readonly leftOut?: true;
   };
 export type Metadata = { readonly [F in MetadataName]: ValueOf<F> };

@@ -2,6 +2,7 @@
  * Decisions about a container, as tables: what is asked, in every status and standing of its host.
  */
 import t from 'tap';
+import { create as createContainer } from '../../../actors/domain/container/create.ts';
 import * as decide from '../../../actors/domain/container/decide.ts';
 import { isAhead, observe, observePull, settle } from '../../../actors/domain/container/observe.ts';
 import type { PartitionState } from '../../../actors/domain/state.ts';
@@ -89,14 +90,14 @@ t.test('the progress of a pull', (t) => {
 
 t.test('create', (t) => {
   const create = (state: PartitionState, fleet = oneHost, spec = specOf('web')) =>
-    decide.create(state, createAsk(spec), contextOf(fleet));
+    createContainer(state, createAsk(spec), contextOf(fleet));
 
   t.test('without a start → stopped, on a host or without one', (t) => {
     const ask = { ...createAsk(), stopped: true as const };
-    const placed = changedRecord(decide.create(stateOf(), ask, contextOf(oneHost)));
+    const placed = changedRecord(createContainer(stateOf(), ask, contextOf(oneHost)));
     const stopped = { desired: 'stopped', observed: { status: 'stopped', reason: null } };
     t.match(placed, { ...stopped, placement: { phase: 'placed', host: h1 } });
-    const waiting = changedRecord(decide.create(stateOf(), ask, contextOf(empty)));
+    const waiting = changedRecord(createContainer(stateOf(), ask, contextOf(empty)));
     t.match(waiting, { ...stopped, placement: { phase: 'unplaced' } });
     const started = decide.start(
       stateOf(waiting),
@@ -255,31 +256,31 @@ t.test('idempotency key', (t) => {
   const key = { key: 'k', bodyHash: 'a' };
   const state = stateOf();
   const at = (nowMs: number) => contextOf(empty, nowMs);
-  const first = decide.create(state, createAsk(specOf('one'), key), at(0));
+  const first = createContainer(state, createAsk(specOf('one'), key), at(0));
   apply(state, first.changes);
   const id = changedRecord(first).id;
 
-  const again = decide.create(state, createAsk(specOf('one'), key), at(1000));
+  const again = createContainer(state, createAsk(specOf('one'), key), at(1000));
   t.equal(dataOf(again)['id'], id, 'used again → the same container');
   t.ok(isEmpty(again.changes));
-  t.equal(decide.create(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(1000)).reply.code, 'invalid');
+  t.equal(createContainer(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(1000)).reply.code, 'invalid');
 
   const later = limits.idempotencyTtlMs + 1;
-  const second = decide.create(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(later));
+  const second = createContainer(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(later));
   t.equal(second.reply.code, 'created', 'after a day it is a new key');
   apply(state, second.changes);
   const stopped = decide.stop(state, ask('container.stop', { id }), at(later));
   apply(state, stopped.changes);
-  const retry = decide.create(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(later + 1));
+  const retry = createContainer(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(later + 1));
   t.equal(dataOf(retry)['id'], changedRecord(second).id, 'and stays so when the older container changes');
   apply(state, decide.remove(state, ask('container.delete', { id }), at(later + 2)).changes);
   t.equal(
-    dataOf(decide.create(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(later + 3)))['id'],
+    dataOf(createContainer(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(later + 3)))['id'],
     changedRecord(second).id,
     'or goes',
   );
   apply(state, decide.remove(state, ask('container.delete', changedRecord(second)), at(later + 4)).changes);
-  const gone = decide.create(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(later + 5));
+  const gone = createContainer(state, createAsk(specOf('two'), { ...key, bodyHash: 'b' }), at(later + 5));
   t.equal(gone.reply.code, 'conflict', 'what was created under it is gone → conflict');
   t.end();
 });
@@ -746,7 +747,7 @@ t.test('list', (t) => {
   const ids = ['c', 'a', 'f', 'b', 'e', 'd'].map((digit) => `0000000${digit}-0000-7000-8000-000000000000`);
   const times = [5000, 5000, 5000, 4000, 4000, 6000];
   for (const [index, id] of ids.entries()) {
-    const made = decide.create(
+    const made = createContainer(
       state,
       createAsk(specOf(`c${index}`), null, id as ContainerRecord['id']),
       contextOf(empty, times[index]),

@@ -1,6 +1,6 @@
 /** The IPv4 addresses that a partition gives to containers. */
 import t from 'tap';
-import { create, type Creation } from '../../../actors/domain/container/decide.ts';
+import { create, type Creation } from '../../../actors/domain/container/create.ts';
 import { leaveTombstone } from '../../../actors/domain/container/transitions.ts';
 import { containerStatusView } from '../../../actors/domain/container/view.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';

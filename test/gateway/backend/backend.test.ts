@@ -20,6 +20,7 @@ t.test('until the cluster is known nothing is served, and no token is trusted', 
     log: quietLog,
     meters: createMeters(new Registry()),
     answers: new Answers(clock),
+    onOutcome: () => {},
     onOtherCluster: () => t.fail('there is no cluster'),
   });
   const acme = 'acme' as TenantId;

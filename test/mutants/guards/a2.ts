@@ -19,7 +19,7 @@ export const a2: readonly Guard[] = [
   {
     name: 'container name used twice',
     guard: 'A name is checked in the turn that takes it',
-    file: 'actors/domain/container/decide.ts',
+    file: 'actors/domain/container/create.ts',
     changes: [{ in: 'create', never: 'tenant.names.has(ask.spec.name)' }],
     killedBy: 'test/actors/domain/container.test.ts',
   },
@@ -34,7 +34,7 @@ export const a2: readonly Guard[] = [
     name: 'lease check omitted',
     guard: 'Nothing is answered from memory without a valid lease (ADR 8)',
     file: 'actors/runtime/ownership.ts',
-    changes: [{ in: 'Ownership.whenServing', always: 'this.#options.lease.isValid()' }],
+    changes: [{ in: 'Ownership.answering', always: 'this.#options.lease.isValid()' }],
     killedBy: 'test/actors/runtime/partition.test.ts',
   },
   {

@@ -60,12 +60,12 @@ export const a3: readonly Guard[] = [
   {
     name: 'line of the audit left out of the commit',
     guard: 'A line of the audit is in the commit of what it tells of (ADR 42)',
-    file: 'actors/runtime/draft.ts',
+    file: 'actors/runtime/journal/group.ts',
     changes: [
       {
-        in: 'addTo',
-        replace: 'group.line({ subject, event: { ...event, id: `${partition}-${group.number}-${group.lines}` } })',
-        by: 'void [subject, event]',
+        in: 'Group.take',
+        replace: 'this.#lines.push(outgoing)',
+        by: 'void outgoing',
       },
     ],
     killedBy: 'test/actors/runtime/audit.test.ts',

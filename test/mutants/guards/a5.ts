@@ -5,7 +5,7 @@ export const a5: readonly Guard[] = [
   {
     name: 'tenant caps not checked',
     guard: 'No quota is exceeded by a create',
-    file: 'actors/domain/container/decide.ts',
+    file: 'actors/domain/container/create.ts',
     changes: [{ in: 'whereTo', never: 'overTenant !== undefined' }],
     killedBy: 'test/actors/domain/container.test.ts',
   },

@@ -1,5 +1,5 @@
 import t from 'tap';
-import * as decide from '../../../../actors/domain/container/decide.ts';
+import { create } from '../../../../actors/domain/container/create.ts';
 import { placeOn, want } from '../../../../actors/domain/container/transitions.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
 import type { TurnContext } from '../../../../actors/domain/turn.ts';
@@ -16,7 +16,7 @@ const createAsk = () =>
   ({ type: 'container.create', tenant: acme, id: containerId(), op: operation(), spec: specOf('web') }) as const;
 const createdIn = (context: TurnContext): ContainerRecord => {
   const ask = { ...createAsk(), idempotency: null, rid: 'r-1', budgetMs: 1000 };
-  return decide.create(stateOf(), ask, context).changes.records[0] as ContainerRecord;
+  return create(stateOf(), ask, context).changes.records[0] as ContainerRecord;
 };
 const toldTo = (record: ContainerRecord) => [...desiredOf([record], h1)].map(({ cause }) => cause);
 

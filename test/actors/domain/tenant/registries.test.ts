@@ -3,6 +3,7 @@
  * started.
  */
 import t from 'tap';
+import { create as createContainer } from '../../../../actors/domain/container/create.ts';
 import * as decide from '../../../../actors/domain/container/decide.ts';
 import type { PartitionState } from '../../../../actors/domain/state.ts';
 import type { FleetView, Turn } from '../../../../actors/domain/turn.ts';
@@ -35,7 +36,7 @@ const refusal = { error: 'invalid', details: { registry: [/is not allowed/] } };
 
 function create(state: PartitionState, spec: Partial<ContainerSpec>, seen: FleetView = fleet): Turn {
   const ask = { type: 'container.create' as const, tenant: acme, id: containerId(), op: operation(), ...asker };
-  return decide.create(state, { ...ask, spec: specOf('web', spec), idempotency: null }, contextOf(seen));
+  return createContainer(state, { ...ask, spec: specOf('web', spec), idempotency: null }, contextOf(seen));
 }
 const start = (state: PartitionState, { id }: ContainerRecord): Turn =>
   decide.start(state, { type: 'container.start', tenant: acme, id, op: operation(), ...asker }, contextOf(fleet));

@@ -4,9 +4,8 @@ import t from 'tap';
 import { EventOutbox } from '../../../../actors/runtime/events/event-outbox.ts';
 import { eventKind } from '../../../../actors/runtime/events/outboxes.ts';
 import type { Checkpointer } from '../../../../actors/runtime/journal/checkpoint.ts';
-import { bufferOf } from '../../../../actors/runtime/journal/codec.ts';
+import { bufferOf, decodeEntry, decodeSection } from '../../../../actors/runtime/journal/codec.ts';
 import { Commits } from '../../../../actors/runtime/journal/commits.ts';
-import { decodeEntry, decodeSection } from '../../../../actors/runtime/journal/entry.ts';
 import { Journal } from '../../../../actors/runtime/journal/journal.ts';
 import { Fence } from '../../../../actors/runtime/store/fence.ts';
 import type { WriteOutcome } from '../../../../actors/runtime/store/store.ts';
@@ -87,7 +86,7 @@ function createCommits(last = 100) {
   /** A turn that changes a key. @returns the number of its commit */
   const turn = (key: string, then: () => void = () => {}): number => {
     const group = commits.open();
-    group.change(key, Buffer.from('1'));
+    group.take({ changes: [[key, Buffer.from('1')]], events: [], lines: [], outcome: undefined, bytes: 100 }, 3);
     group.markDirty(key);
     group.waiters.push((committed) => {
       did.push(`${key} ${committed ? 'answered' : 'to run again'}`);

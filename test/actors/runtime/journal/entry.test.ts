@@ -1,14 +1,15 @@
 /** The stored form of an entry and its sections, and what is left of a damaged one. */
 import { crc32 } from 'node:zlib';
 import t from 'tap';
-import { encodeValue, type Commit } from '../../../../actors/runtime/journal/codec.ts';
 import {
+  type Commit,
   decodeEntry,
   decodeSection,
   encodeEntry,
   encodeSection,
+  encodeValue,
   type StoredEntry,
-} from '../../../../actors/runtime/journal/entry.ts';
+} from '../../../../actors/runtime/journal/codec.ts';
 import type { EventBody } from '../../../../schemas/api/event.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
 import type { SuccessCode } from '../../../../schemas/errors.ts';

@@ -1,7 +1,7 @@
 /** What turns leave in a group, and until which commit a key is dirty. */
 import t from 'tap';
-import { encodeSection } from '../../../../actors/runtime/journal/entry.ts';
-import { DirtyKeys, Group } from '../../../../actors/runtime/journal/group.ts';
+import { encodeSection } from '../../../../actors/runtime/journal/codec.ts';
+import { DirtyKeys, Group, sectionBytes, type Draft } from '../../../../actors/runtime/journal/group.ts';
 import { noReading } from '../../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { EventBody } from '../../../../schemas/api/event.ts';
@@ -16,6 +16,11 @@ const longEvent = (id: string): EventBody => ({
   ...statusEvent(id, '01890000-0000-7000-8000-000000000000' as ContainerId),
   message: '€'.repeat(500),
 });
+const draftWith = (parts: Partial<Omit<Draft, 'bytes'>>): Draft => {
+  const whole = { changes: [], events: [], lines: [], outcome: undefined, ...parts };
+  return { ...whole, bytes: sectionBytes(whole) };
+};
+const changing = (key: string, value: Buffer | null): Draft => draftWith({ changes: [[key, value]] });
 const groupOf = (number = 1, dirty = new DirtyKeys()) => new Group<Bell>(number, dirty);
 
 t.test('the newest value of a key is journalled, and the last of effects with one key is carried out', (t) => {
@@ -26,7 +31,7 @@ t.test('the newest value of a key is journalled, and the last of effects with on
     ['a', '3'],
     ['b', null],
   ] as const)
-    group.change(key, value === null ? null : Buffer.from(value));
+    group.take(changing(key, value === null ? null : Buffer.from(value)), 0);
   for (const [key, bell] of [
     ['h1', 1],
     ['h2', 2],
@@ -50,23 +55,36 @@ t.test('the newest value of a key is journalled, and the last of effects with on
 t.test('a group is full before its section is too large for an entry, whatever fills it', (t) => {
   const text = Buffer.from('x'.repeat(10_000));
   const fillings: Record<string, (group: Group<Bell>, index: number) => void> = {
-    values: (group, index) => group.change(`key-${index}`, text),
-    'many small values': (group, index) => group.change(`key-${index}`, Buffer.from('1')),
-    deletions: (group, index) => group.change(`key-${index}`, null),
-    'text of three bytes a letter': (group, index) => group.change(`key-${index}`, Buffer.from('€'.repeat(1000))),
+    values: (group, index) => group.take(changing(`key-${index}`, text), 0),
+    'many small values': (group, index) => group.take(changing(`key-${index}`, Buffer.from('1')), 0),
+    deletions: (group, index) => group.take(changing(`key-${index}`, null), 0),
+    'text of three bytes a letter': (group, index) =>
+      group.take(changing(`key-${index}`, Buffer.from('€'.repeat(1000))), 0),
     'events with authors': (group, index) =>
-      group.event({
-        subject: 'event.acme.01890000-0000-7000-8000-000000000000',
-        event: longEvent(`0-1-${index}`),
-        by: { tenant: 'acme' as TenantId, subject: '日'.repeat(256), token: 'ü'.repeat(256), address: '2001:db8::1' },
-      }),
+      group.take(
+        draftWith({
+          events: [
+            {
+              subject: 'event.acme.01890000-0000-7000-8000-000000000000',
+              event: longEvent(`0-1-${index}`),
+              by: {
+                tenant: 'acme' as TenantId,
+                subject: '日'.repeat(256),
+                token: 'ü'.repeat(256),
+                address: '2001:db8::1',
+              },
+            },
+          ],
+        }),
+        0,
+      ),
     'answers, which are JSON in JSON': (group) =>
-      group.operation({
-        op: operation(),
-        atMs: 10 ** 13,
-        code: 'ok',
-        answer: { kind: 'body', body: '"\n'.repeat(500) },
-      }),
+      group.take(
+        draftWith({
+          outcome: { op: operation(), atMs: 10 ** 13, code: 'ok', answer: { kind: 'body', body: '"\n'.repeat(500) } },
+        }),
+        0,
+      ),
   };
   for (const [name, fill] of Object.entries(fillings)) {
     const group = groupOf();

@@ -1,14 +1,15 @@
 /** The journal of a member, over a store that answers when the test says so. */
 import { setImmediate as nextTick } from 'node:timers/promises';
 import t from 'tap';
-import { bufferOf, type Commit } from '../../../../actors/runtime/journal/codec.ts';
 import {
+  bufferOf,
+  type Commit,
   decodeEntry,
   decodeSection,
   encodeSection,
-  type StoredEntry,
   type Low,
-} from '../../../../actors/runtime/journal/entry.ts';
+  type StoredEntry,
+} from '../../../../actors/runtime/journal/codec.ts';
 import { Journal, throttleMs, type CommitSource } from '../../../../actors/runtime/journal/journal.ts';
 import { readSealed } from '../../../../actors/runtime/journal/read-journal.ts';
 import { Fence } from '../../../../actors/runtime/store/fence.ts';

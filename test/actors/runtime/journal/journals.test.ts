@@ -1,7 +1,6 @@
 /** The journals that a process has to do with, in memory. */
 import t from 'tap';
-import { encodeSection } from '../../../../actors/runtime/journal/entry.ts';
-import type { Commit } from '../../../../actors/runtime/journal/codec.ts';
+import { type Commit, encodeSection } from '../../../../actors/runtime/journal/codec.ts';
 import type { Journal } from '../../../../actors/runtime/journal/journal.ts';
 import type { Journals, JournalsOptions } from '../../../../actors/runtime/journal/journals.ts';
 import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';

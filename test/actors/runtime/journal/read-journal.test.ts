@@ -2,8 +2,13 @@
  * Sealing the journal of a dead member, and what is read of one that is whole, damaged or short.
  */
 import t from 'tap';
-import { encodeValue, type Commit } from '../../../../actors/runtime/journal/codec.ts';
-import { encodeEntry, encodeSection, type Low } from '../../../../actors/runtime/journal/entry.ts';
+import {
+  type Commit,
+  encodeEntry,
+  encodeSection,
+  encodeValue,
+  type Low,
+} from '../../../../actors/runtime/journal/codec.ts';
 import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';
 import { readSealed, sealJournal } from '../../../../actors/runtime/journal/read-journal.ts';
 import type { Store } from '../../../../actors/runtime/store/store.ts';

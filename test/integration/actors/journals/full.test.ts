@@ -3,7 +3,7 @@
  * they have to be, reads go on, and everything goes on when it is over.
  */
 import t from 'tap';
-import { decodeEntry } from '../../../../actors/runtime/journal/entry.ts';
+import { decodeEntry } from '../../../../actors/runtime/journal/codec.ts';
 import { journalBucketOf } from '../../../../actors/runtime/store/jetstream-store.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { buckets, keys } from '../../../../schemas/records/buckets.ts';

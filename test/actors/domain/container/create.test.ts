@@ -1,6 +1,6 @@
 /** Which containers are in the network of their tenant, and what their status says of it. */
 import t from 'tap';
-import { create, type Creation } from '../../../../actors/domain/container/decide.ts';
+import { create, type Creation } from '../../../../actors/domain/container/create.ts';
 import * as documents from '../../../../actors/domain/container/spec.ts';
 import { handleUpdate } from '../../../../actors/domain/container/updates.ts';
 import { containerStatusView } from '../../../../actors/domain/container/view.ts';
