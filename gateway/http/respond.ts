@@ -97,20 +97,17 @@ export const everyAnswer = (requestId: string): readonly string[] => [
   version,
 ];
 
-export function replyOf(result: Result, requestId: string): Reply {
+/** @param more headers beside those of the result */
+export function replyOf(result: Result, requestId: string, more: readonly string[] = none): Reply {
   const status = outcomeStatus[result.code];
   const empty = status === 204 || status === 303 || status === 304;
   const body = result.body === '' && !isSuccessCode(result.code) ? bareError(result.code) : result.body;
-  return {
-    status,
-    body,
-    headers: [
-      ...everyAnswer(requestId),
-      ...(result.headers?.includes('cache-control') === true ? none : noStore),
-      ...(empty || result.headers?.includes('content-type') === true ? none : json),
-      ...retryAfter(result),
-      ...(result.code === 'unauthenticated' ? challenge : none),
-      ...(result.headers ?? none),
-    ],
-  };
+  const own = result.headers ?? none;
+  const headers = [...everyAnswer(requestId)];
+  if (!own.includes('cache-control')) headers.push(...noStore);
+  if (!empty && !own.includes('content-type')) headers.push(...json);
+  headers.push(...retryAfter(result));
+  if (result.code === 'unauthenticated') headers.push(...challenge);
+  headers.push(...own, ...more);
+  return { status, body, headers };
 }

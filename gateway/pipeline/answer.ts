@@ -13,11 +13,9 @@ const statusOf = ({ isUpgraded }: Exchange, handled: Handled): number =>
 function reply({ exchange, namedRoute, requestId, caller, server }: RequestContext, handled: Handled): void {
   if (handled === 'streamed') return;
   const shown = namedRoute?.forPeople === true && !succeeded(handled) ? errorPage(handled) : handled;
-  const made = replyOf(shown, requestId);
   // A token that is refused learns nothing of a tenant.
   const isKnown = caller !== undefined && handled.code !== 'unauthenticated';
-  const rate = isKnown ? server.gate.rateHeaders(tenantOfCaller(caller)) : [];
-  exchange.reply(rate.length === 0 ? made : { ...made, headers: [...made.headers, ...rate] });
+  exchange.reply(replyOf(shown, requestId, isKnown ? server.gate.rateHeaders(tenantOfCaller(caller)) : []));
 }
 
 function endSpan({ span, caller }: RequestContext, status: number): void {
