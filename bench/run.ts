@@ -20,8 +20,9 @@ import { network } from './network/network.ts';
 import { growth } from './growth/growth.ts';
 import { logs } from './logs/logs.ts';
 import { vpn } from './vpn.ts';
+import { work } from './work.ts';
 
-const sections: readonly Section[] = [api, docker, fleet, growth, logs, million, network, vpn];
+const sections: readonly Section[] = [api, docker, fleet, growth, logs, million, network, vpn, work];
 
 const usage = `usage: npm run bench -- [options]
   --only a,b   runs only these sections: ${sections.map(({ name }) => name).join(', ')}
