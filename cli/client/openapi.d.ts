@@ -3742,7 +3742,7 @@ export interface components {
       server_certificate: components['schemas']['Certificate'];
       addresses: {
         total: number;
-        lent: number;
+        allocated: number;
       };
       inserted_at: string;
       updated_at: string;

@@ -17,7 +17,7 @@ async function list(context: Context): Promise<void> {
       network: ({ name }) => name,
       endpoint: ({ endpoint }) => endpoint,
       addresses: ({ ipv4_pool }) => ipv4_pool,
-      'in use': ({ addresses }) => `${addresses.lent} of ${addresses.total}`,
+      'in use': ({ addresses }) => `${addresses.allocated} of ${addresses.total}`,
       host: ({ servers }) => servers.join(','),
       tenants: ({ tenants }) => (tenants === null ? 'all' : tenants.join(',') || 'none'),
     },

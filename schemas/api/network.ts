@@ -253,7 +253,7 @@ export const NetworkView = Type.Object(
     name_constraints: nameConstraints,
     ca_certificate: Certificate,
     server_certificate: Certificate,
-    addresses: Type.Object({ total: Type.Integer(), lent: Type.Integer() }),
+    addresses: Type.Object({ total: Type.Integer(), allocated: Type.Integer() }),
     inserted_at: Type.String(),
     updated_at: Type.String(),
   },

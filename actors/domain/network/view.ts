@@ -27,7 +27,7 @@ export const networkView = (record: NetworkRecord, allocated: number): NetworkVi
   name_constraints: record.nameConstraints === true,
   ca_certificate: certificateView(record.ca),
   server_certificate: certificateView(record.server),
-  addresses: { total: lastOf(record) - serverIndex, lent: allocated },
+  addresses: { total: lastOf(record) - serverIndex, allocated },
   inserted_at: timestamp(record.insertedAtMs),
   updated_at: timestamp(record.updatedAtMs),
 });

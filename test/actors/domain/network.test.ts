@@ -86,7 +86,7 @@ t.test(
       ipv4_pool: '10.86.0.0/24',
       wireguard_public_key: made.wireguard.publicKey,
       ca_certificate: { serial: made.ca.serial },
-      addresses: { total: 253, lent: 0 },
+      addresses: { total: 253, allocated: 0 },
     });
     t.notMatch(JSON.stringify(created.body), /v1\.k1|PEM/);
     t.equal(write(state, ask).code, 'created', 'the same request again');
@@ -116,7 +116,7 @@ t.test(
     reserve(state, acme, held.id);
     t.equal(write(state, { type: 'network.remove', network: home }).code, 'conflict', 'a reservation');
     learn(state, held);
-    t.match(dataOf<NetworkView>(read(state, { type: 'network.get', network: home })).addresses, { lent: 1 });
+    t.match(dataOf<NetworkView>(read(state, { type: 'network.get', network: home })).addresses, { allocated: 1 });
     t.equal(write(state, { type: 'network.remove', network: home }).code, 'conflict', 'a lease');
     write(state, goneOf(held));
     t.equal(write(state, { type: 'network.remove', network: home }).code, 'no_content');
@@ -164,7 +164,7 @@ t.test('the last address of a pool, and the one after', (t) => {
     );
     t.ok(isEmpty(over.changes), pool);
     const view = dataOf<NetworkView>(read(state, { type: 'network.get', network: home }));
-    t.same(view.addresses, { total, lent: total }, pool);
+    t.same(view.addresses, { total, allocated: total }, pool);
     apply(state, { records: [], deletes: [keys.lease(home, total)], events: [], effects: [] });
     if (total > 1) t.equal(indexOf(reserve(state)), total, `${pool}: the one that was given back`);
   }

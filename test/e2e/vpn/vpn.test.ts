@@ -63,7 +63,7 @@ t.test('VPN peers and their files', async (t) => {
       name: 'lab',
       endpoint: 'vpn.example.com',
       wireguard_port: 51820,
-      addresses: { total: 5, lent: 0 },
+      addresses: { total: 5, allocated: 0 },
       tenants: null,
       mtu: null,
     });
@@ -226,7 +226,7 @@ t.test('VPN peers and their files', async (t) => {
     await eventually(
       'the reservations of refused peers are released',
       () => operator.call<{ data: NetworkView }>('GET', `${networks}/office`),
-      ({ body }) => body.data.addresses.lent === 3,
+      ({ body }) => body.data.addresses.allocated === 3,
     );
   });
 

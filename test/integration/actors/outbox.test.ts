@@ -384,7 +384,8 @@ t.test('a peer and its network in two partitions agree, even after a crash betwe
   const leases = async () => dataOf<LeaseRecord[]>(await ask({ type: 'network.leases', network: home, after: 0 }));
   const refused = async () =>
     dataOf<RevocationEntry[]>(await ask({ type: 'network.revocations', network: home, after: '' }));
-  const allocated = async () => dataOf<NetworkView>(await ask({ type: 'network.get', network: home })).addresses.lent;
+  const allocated = async () =>
+    dataOf<NetworkView>(await ask({ type: 'network.get', network: home })).addresses.allocated;
 
   const peer = peerId();
   const of = { tenant, peer };
