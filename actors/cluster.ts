@@ -206,8 +206,8 @@ export interface JoinOptions {
 /**
  * Reads the cluster's record, or initialises a cluster if there is none; of two processes that try,
  * one wins.
- * @throws ClusterError if the cluster has another number of partitions than `PARTITIONS` says, and
- * while it is being restored.
+ * @throws ClusterError if the cluster has another number of partitions than `LONGSHORE_PARTITIONS`
+ * says, and while it is being restored.
  */
 export async function joinCluster(nc: NatsConnection, options: JoinOptions): Promise<Cluster> {
   const { partitions, replicas, expectedId, tenantIpv4 } = options;
@@ -223,7 +223,7 @@ export async function joinCluster(nc: NatsConnection, options: JoinOptions): Pro
   const cluster = await withRange(nc, tenantIpv4);
   if (cluster.partitions !== partitions) {
     throw new ClusterError(
-      `this cluster has ${cluster.partitions} partitions, and keeps them; PARTITIONS says ${partitions}`,
+      `this cluster has ${cluster.partitions} partitions, and keeps them; LONGSHORE_PARTITIONS says ${partitions}`,
     );
   }
   // A restore brings these while the cluster serves: a stream of that name would be in its way.
@@ -253,7 +253,7 @@ async function expectCluster(nc: NatsConnection, expectedId: string): Promise<vo
   if (stored?.id === expectedId) return;
   const what =
     stored === undefined ? 'there is no cluster on these servers' : `the cluster of these servers is ${stored.id}`;
-  throw new ClusterError(`${what}; CLUSTER_ID says ${expectedId}`);
+  throw new ClusterError(`${what}; LONGSHORE_CLUSTER_ID says ${expectedId}`);
 }
 
 async function readCluster(nc: NatsConnection): Promise<Cluster | undefined> {

@@ -60,11 +60,11 @@ await runProgram(log, async (life) => {
   const cluster = await joinWhenReady(
     nc,
     {
-      partitions: config.PARTITIONS,
-      replicas: config.REPLICAS,
+      partitions: config.LONGSHORE_PARTITIONS,
+      replicas: config.LONGSHORE_REPLICAS,
       tenantIpv4: config.TENANT_IPV4 ?? undefined,
       newId: randomUUID,
-      expectedId: config.CLUSTER_ID,
+      expectedId: config.LONGSHORE_CLUSTER_ID,
       answers,
     },
     log,
@@ -109,7 +109,7 @@ await runProgram(log, async (life) => {
     ...(system === undefined || operatorSeedFile === undefined
       ? {}
       : { accounts: createAccounts(system, readSeedFile('OPERATOR_SIGNING_SEED_FILE', operatorSeedFile, 'SO')) }),
-    hostsNatsUrls: config.HOSTS_NATS_URLS.length > 0 ? config.HOSTS_NATS_URLS : config.NATS_URLS,
+    hostsNatsUrls: config.NATS_HOST_URLS.length > 0 ? config.NATS_HOST_URLS : config.NATS_URLS,
     hostCredentialsTtlMs: config.HOST_CREDENTIALS_TTL,
     hostUnknownMs: config.HOST_UNKNOWN,
     hostLostMs: config.HOST_LOST,

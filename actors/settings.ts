@@ -1,5 +1,15 @@
 /** The settings of an actors process. docs/configuration.md is generated from this table. */
-import { checkedText, choice, duration, integer, natsServers, offOr, optionalText, text } from '../lib/config.ts';
+import {
+  checkedText,
+  choice,
+  duration,
+  integer,
+  natsServers,
+  offOr,
+  optionalText,
+  renamed,
+  text,
+} from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
 import { isHostsAccount } from '../lib/nats/host-credentials.ts';
 import { traceSettings } from '../lib/trace/settings.ts';
@@ -10,22 +20,28 @@ export const settings = {
   NATS_URLS: natsServers('NATS servers.', ['nats://127.0.0.1:4222']),
   NATS_CREDS_FILE: optionalText('Credentials file of the actors user in the NATS account CP.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
-  PARTITIONS: integer(
-    'Number of partitions of a new cluster. It can never change, and is the same for every actors process.',
-    {
+  LONGSHORE_PARTITIONS: renamed(
+    integer('Number of partitions of a new cluster. It can never change, and is the same for every actors process.', {
       min: 1,
       max: 256,
       fallback: limits.partitions,
-    },
+    }),
+    'PARTITIONS',
   ),
-  CLUSTER_ID: optionalText(
-    'Id of the cluster to serve. If the servers hold another one, or none, the program ends. Absent: it serves any cluster, and makes one where there is none.',
+  LONGSHORE_CLUSTER_ID: renamed(
+    optionalText(
+      'Id of the cluster to serve. If the servers hold another one, or none, the program ends. Absent: it serves any cluster, and makes one where there is none.',
+    ),
+    'CLUSTER_ID',
   ),
-  REPLICAS: integer('Copies of state, logs and events in a new cluster: 1 on one NATS server, 3 on three.', {
-    min: 1,
-    max: 5,
-    fallback: 1,
-  }),
+  LONGSHORE_REPLICAS: renamed(
+    integer('Copies of state, logs and events in a new cluster: 1 on one NATS server, 3 on three.', {
+      min: 1,
+      max: 5,
+      fallback: 1,
+    }),
+    'REPLICAS',
+  ),
   TENANT_IPV4: offOr(
     'Range in which containers get IPv4 addresses in the networks of their tenants. Once given, the cluster keeps it, and every actors process has it. No host may use addresses of it otherwise.',
     'a network of /8 to /16, such as 10.193.0.0/16',
@@ -43,7 +59,10 @@ export const settings = {
   OPERATOR_SIGNING_SEED_FILE: optionalText(
     'File with the seed of a signing key of the NATS operator; required with NATS_SYSTEM_CREDS_FILE.',
   ),
-  HOSTS_NATS_URLS: natsServers('NATS servers at the addresses that hosts use. Absent: NATS_URLS.', []),
+  NATS_HOST_URLS: renamed(
+    natsServers('NATS servers at the addresses that hosts use. Absent: NATS_URLS.', []),
+    'HOSTS_NATS_URLS',
+  ),
   HOST_CREDENTIALS_TTL: duration('How long the NATS credentials of a host are valid; its agent renews them in time.', {
     min: 5000,
     max: 366 * 86_400_000,

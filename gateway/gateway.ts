@@ -124,7 +124,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const { revocations, tenantRates, clients, verifier } = access;
   const backend = new Backend({
     redis: redisAccessOf(configuration),
-    expectedId: configuration.CLUSTER_ID,
+    expectedId: configuration.LONGSHORE_CLUSTER_ID,
     requestDeadlineMs: configuration.REQUEST_DEADLINE,
     revocations,
     tenantRates,

@@ -115,7 +115,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const connection = createConnection(answers, log);
   const { request } = connection;
   const { contact, fence } = state;
-  const lease = createLease({ contact, fence, faults, lookMs: settings.BEAT_INTERVAL, log });
+  const lease = createLease({ contact, fence, faults, lookMs: settings.HEARTBEAT_INTERVAL, log });
   const reporter = createReporter({ sender, request, backoff: retry, metrics, log, signal, onContact: lease.heard });
   const { sealKey, sealedCache } = state;
   const unseal = createUnseal({
@@ -189,7 +189,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         ...(mesh === undefined ? {} : { mesh }),
       };
     },
-    beatMs: settings.BEAT_INTERVAL,
+    beatMs: settings.HEARTBEAT_INTERVAL,
     syncMs: settings.SYNC_INTERVAL,
     isCountedOn: () => contact.silence().allowedMs > 0,
     retry,
@@ -264,7 +264,7 @@ const engineWord = (monitor: EngineMonitor): string => {
   return status.phase === 'up' ? status.version : engineAway;
 };
 
-/** Null with `SANDBOX=off`, and before the engine has listed its containers. */
+/** Null with `LONGSHORE_SANDBOX=off`, and before the engine has listed its containers. */
 const freePorts = ({ sandboxes }: Containers): number | null => sandboxes?.freePorts() ?? null;
 
 const gaugesOf = ({

@@ -148,7 +148,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   const monitor = createEngineMonitor({
     engine: cached,
     owner,
-    probeIntervalMs: settings.BEAT_INTERVAL,
+    probeIntervalMs: settings.HEARTBEAT_INTERVAL,
     backoff: retry,
     clock,
     steadyMs,
@@ -197,14 +197,14 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   });
   const ensureNetwork = createNetworkKeeper(engine, owner);
   const sandboxes =
-    settings.SANDBOX === 'off'
+    settings.LONGSHORE_SANDBOX === 'off'
       ? undefined
       : new SandboxPool({
           engine,
           owner,
           publishAddress: settings.PUBLISH_ADDRESS,
           ports: publishPortsOf(settings),
-          size: settings.SANDBOX_POOL,
+          size: settings.LONGSHORE_SANDBOX_POOL,
           architecture: () => engineHost.architecture,
           ensureNetwork,
           isCutOff: cgroups?.isCutOff,

@@ -174,7 +174,7 @@ export const agentMetrics = {
   }),
   sandbox: counter('sandbox_claims_total', {
     help: 'Sandboxes that containers got: ready ones, ones made on demand, and ones that they had before.',
-    watch: 'Many with `source="made"`: containers wait for their sandbox. Raise SANDBOX_POOL.',
+    watch: 'Many with `source="made"`: containers wait for their sandbox. Raise LONGSHORE_SANDBOX_POOL.',
     labels: [label<SandboxSource>('source', 'ready', 'made', 'kept')],
   }),
   imageRemoved: counter('images_removed_total', {
@@ -318,7 +318,7 @@ export const agentGauges = {
     read: (gauges) => gauges.diskUseUnknown(),
   }),
   portsFree: read('gauge', 'ports_free', {
-    help: 'Ports of PUBLISH_PORTS that no container has; -1: unknown, or SANDBOX=off.',
+    help: 'Ports of PUBLISH_PORTS that no container has; -1: unknown, or LONGSHORE_SANDBOX=off.',
     watch: 'Near 0: containers with ports go to other hosts. Widen PUBLISH_PORTS, or add hosts.',
     read: (gauges) => gauges.portsFree() ?? -1,
   }),

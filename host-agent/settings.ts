@@ -11,8 +11,10 @@ import {
   natsServers,
   number,
   optionalEndpoint,
+  optionalInteger,
   optionalText,
   readSettingFile,
+  renamed,
   type Setting,
   text,
 } from '../lib/config.ts';
@@ -72,12 +74,17 @@ const time = (doc: string, fallback: number, min = 1) => duration(doc, { min, ma
 const firewallModes = ['on', 'required', 'off'] as const;
 const most = Number.MAX_SAFE_INTEGER;
 const bytesPerSecond = (whose: string, fallback: number) =>
-  integer(`Log rate ${whose}, in bytes of blocks per second; lines above it wait in the engine’s files. 0: no limit.`, {
-    min: 0,
-    max: most,
-    fallback,
-  });
-const percent = (doc: string, fallback: number) => integer(doc, { min: 0, max: 100, fallback });
+  integer(
+    `Log rate ${whose}, in bytes of blocks per second; lines above it wait in the engine’s files. \`off\`: no limit.`,
+    {
+      min: 1,
+      max: most,
+      fallback,
+      off: 0,
+    },
+  );
+/** A share that the disk may reach; no disk reaches that of `off`. */
+const threshold = (doc: string, fallback: number) => integer(doc, { min: 0, max: 99, fallback, off: Infinity });
 
 const registryRules = (doc: string, fallback: readonly string[]): Setting<readonly string[]> => ({
   form: `list, comma-separated, of up to ${limits.registryRules} registries`,
@@ -104,16 +111,22 @@ export const settings = {
     fallback: '127.0.0.1',
   }),
   PUBLISH_PORTS: publishPorts,
-  SANDBOX: choice(
-    'on: a container runs in the network namespace of a sandbox, starts in about half of the time, and keeps its published ports while it is on this host. off: each container has a namespace of its own.',
-    ['on', 'off'] as const,
-    'on',
+  LONGSHORE_SANDBOX: renamed(
+    choice(
+      'on: a container runs in the network namespace of a sandbox, starts in about half of the time, and keeps its published ports while it is on this host. off: each container has a namespace of its own.',
+      ['on', 'off'] as const,
+      'on',
+    ),
+    'SANDBOX',
   ),
-  SANDBOX_POOL: integer('Sandboxes that wait ready for the next containers.', {
-    min: 0,
-    max: limits.sandboxPoolMax,
-    fallback: limits.sandboxPool,
-  }),
+  LONGSHORE_SANDBOX_POOL: renamed(
+    integer('Sandboxes that wait ready for the next containers.', {
+      min: 0,
+      max: limits.sandboxPoolMax,
+      fallback: limits.sandboxPool,
+    }),
+    'SANDBOX_POOL',
+  ),
   CONTAINER_CAPABILITIES: capabilities,
   CONTAINER_DISK_BYTES: integer(
     'Bytes that a container may write on this host: to its own layer and to the volumes of its image. If the container declares less, the lower limit applies.',
@@ -123,9 +136,9 @@ export const settings = {
     'Time between measurements of what a container has written. Slow measurements run less often.',
     limits.diskIntervalMs,
   ),
-  DISK_PRESSURE_PERCENT: percent(
+  DISK_PRESSURE_PERCENT: threshold(
     'When the engine’s disk is this full, the host has the fault disk_pressure, and the agent also stops containers ' +
-      'whose writes it cannot measure, and containers over their limit that were declared before there were limits. 100: never.',
+      'whose writes it cannot measure, and containers over their limit that were declared before there were limits; `off`: never.',
     limits.diskPressurePercent,
   ),
   IMAGES_COLLECTED: choice(
@@ -133,13 +146,13 @@ export const settings = {
     imagePolicies,
     'pulled',
   ),
-  IMAGES_HIGH_PERCENT: percent(
-    'When the engine’s disk is this full, the agent removes unused images; 100: never.',
+  IMAGES_HIGH_PERCENT: threshold(
+    'When the engine’s disk is this full, the agent removes unused images; `off`: never.',
     limits.imagesHighPercent,
   ),
-  IMAGES_LOW_PERCENT: percent(
+  IMAGES_LOW_PERCENT: integer(
     'The agent stops removing images when the engine’s disk is no fuller than this. Must not exceed IMAGES_HIGH_PERCENT.',
-    limits.imagesLowPercent,
+    { min: 0, max: 100, fallback: limits.imagesLowPercent },
   ),
   IMAGES_UNUSED: duration(
     'Images that the agent pulled and that no container used for this long are removed, however much room there is; `off`: never.',
@@ -147,21 +160,13 @@ export const settings = {
   ),
   NATS_URLS: natsServers('NATS servers to use in place of those that the gateway names.', []),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
-  CAPACITY_CPU_MILLIS: integer(
-    'Most that the CPU limits of the containers may add up to, in thousandths of a core. 0: cores × CPU_OVERCOMMIT.',
-    {
-      min: 0,
-      max: most,
-      fallback: 0,
-    },
+  CAPACITY_CPU_MILLIS: optionalInteger(
+    'Most that the CPU limits of the containers may add up to, in thousandths of a core. Absent: cores × CPU_OVERCOMMIT.',
+    { min: 1, max: most },
   ),
-  CAPACITY_MEM_BYTES: integer(
-    'Most that the memory limits of the containers may add up to, in bytes. 0: nine tenths of the memory of the host.',
-    {
-      min: 0,
-      max: most,
-      fallback: 0,
-    },
+  CAPACITY_MEM_BYTES: optionalInteger(
+    'Most that the memory limits of the containers may add up to, in bytes. Absent: nine tenths of the memory of the host.',
+    { min: 1, max: most },
   ),
   CAPACITY_CONTAINERS: integer('Most containers that this host takes.', {
     min: 0,
@@ -229,7 +234,11 @@ export const settings = {
   ),
   ...traceSettings,
   LOG_LEVEL: choice('Lowest level of events that are logged.', logLevels, 'info'),
-  BEAT_INTERVAL: time('Time between heartbeats, and between checks that the engine answers.', limits.beatIntervalMs),
+  HEARTBEAT_INTERVAL: renamed(
+    time('Time between heartbeats, and between checks that the engine answers.', limits.beatIntervalMs),
+    'BEAT_INTERVAL',
+    'BEAT_INTERVAL_MS',
+  ),
   SYNC_INTERVAL: time('Time between full syncs of the desired set when no doorbell rings.', limits.syncIntervalMs),
   STOP_GRACE: time('Time from the stop signal to the kill.', limits.stopGraceMs, 0),
   RESTART_BACKOFF_MIN: time('Shortest pause before a container is restarted.', limits.restartBackoffMinMs),

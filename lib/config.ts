@@ -13,8 +13,8 @@ export interface Setting<T> {
   readonly doc: string;
   /** Absent: the setting is required. */
   readonly fallback?: { readonly value: T; /** As a variable has it; absent: `String`. */ readonly text?: string };
-  /** End of the name that the setting had in the last release, in another unit. */
-  readonly replaces?: string;
+  /** Former names, the latest first; one that starts with `_` is what followed the present name. */
+  readonly replaces?: readonly string[];
 }
 
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
@@ -31,6 +31,9 @@ export class ConfigurationError extends Error {
 }
 
 type Fallback<T> = { fallback?: T };
+
+/** A setting that had other names: a program that finds one of these ends at its start. */
+export const renamed = <T>(now: Setting<T>, ...replaces: readonly string[]): Setting<T> => ({ ...now, replaces });
 
 function setting<T>(
   form: string,
@@ -59,16 +62,26 @@ export const offOr = (doc: string, form: string, isValid: (text: string) => bool
 export const optionalText = (doc: string): Setting<string | undefined> =>
   setting<string | undefined>('text', doc, (value) => value, { fallback: undefined });
 
-export const integer = (doc: string, bounds: { min: number; max: number; fallback?: number }): Setting<number> =>
+/** @param bounds `off`: the number that `off` stands for; absent: `off` is refused */
+export const integer = (
+  doc: string,
+  bounds: { min: number; max: number; off?: number } & Fallback<number>,
+): Setting<number> =>
   setting(
-    `integer ${bounds.min}–${bounds.max}`,
+    `${bounds.off === undefined ? '' : 'off, or '}integer ${bounds.min}–${bounds.max}`,
     doc,
     (value) => {
+      if (value === 'off') return bounds.off;
       const number = Number(value);
       return /^-?\d+$/.test(value) && number >= bounds.min && number <= bounds.max ? number : undefined;
     },
-    bounds.fallback === undefined ? {} : { fallback: bounds.fallback },
+    bounds,
   );
+
+export const optionalInteger = (doc: string, bounds: { min: number; max: number }): Setting<number | undefined> => {
+  const { form, parse } = integer(doc, bounds);
+  return setting<number | undefined>(`${form}, or absent`, doc, parse, { fallback: undefined });
+};
 
 /**
  * A length of time, in milliseconds.
@@ -89,7 +102,7 @@ export function duration(
       return ms !== undefined && Number.isInteger(ms) && ms >= min && ms <= max ? ms : undefined;
     },
     fallback: { value: fallback, text: orOff && fallback === 0 ? 'off' : durationText(fallback) },
-    replaces,
+    replaces: [replaces],
   };
 }
 
@@ -171,6 +184,10 @@ export const number = (doc: string, bounds: { min: number; max: number; fallback
     { fallback: bounds.fallback },
   );
 
+/** The names that a setting had, the latest first. */
+export const formerNames = (name: string, replaces: readonly string[] = []): readonly string[] =>
+  replaces.map((replaced) => (replaced.startsWith('_') ? `${name}${replaced}` : replaced));
+
 /**
  * Reads every setting of the table; an empty variable counts as absent.
  * @throws ConfigurationError that names all faults at once.
@@ -179,9 +196,9 @@ export function readSettings<S extends Settings>(settings: S, env: NodeJS.Proces
   const faults: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, { parse, form, fallback, replaces }] of Object.entries(settings)) {
-    const former = `${name}${replaces ?? ''}`;
-    if (replaces !== undefined && (env[former] ?? '') !== '')
-      faults.push(`${former} is now ${name}, with a unit: ${form}`);
+    for (const former of formerNames(name, replaces)) {
+      if ((env[former] ?? '') !== '') faults.push(`${former} is now ${name}: ${form}`);
+    }
     const given = env[name];
     if (given === undefined || given === '') {
       if (fallback === undefined) faults.push(`${name} is required (${form})`);

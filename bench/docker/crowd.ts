@@ -170,7 +170,7 @@ async function measureHost(bench: Bench, sandbox: 'on' | 'off', sizes: readonly 
   const { env, folder, signal } = bench;
   const stack = await startStack({
     ...{ env, signal, stateFolder: join(folder, `crowd-${sandbox}`), cacheFolder: cacheFolder(env) },
-    agentSettings: { ...agentSettings, SANDBOX: sandbox },
+    agentSettings: { ...agentSettings, LONGSHORE_SANDBOX: sandbox },
   });
   try {
     const { engine } = stack;
@@ -212,7 +212,10 @@ export async function crowdTable(bench: Bench): Promise<Table[]> {
         'agent, idle cores',
         'engine KiB/container',
       ],
-      rows: [...withSandboxes.map((row) => cells('', row)), ...without.map((row) => cells('with SANDBOX=off', row))],
+      rows: [
+        ...withSandboxes.map((row) => cells('', row)),
+        ...without.map((row) => cells('with LONGSHORE_SANDBOX=off', row)),
+      ],
       remarks: [
         `Engine: dockerd, containerd, the shim of each container and what they start (runc, iptables), with the sandbox that replaces the one taken from the pool. Each start is declared when the last one runs; ${plan.further} of them. Idle: ${plan.idleMs / 1000} s.`,
         'Memory: proportional set size of the same processes and of the sandboxes, without the containers’ own processes and without kernel memory, less that of the empty host, for each container.',

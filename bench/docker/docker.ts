@@ -184,7 +184,7 @@ async function measureStack(stack: Stack, owner: Owner, n: number, signal: Abort
       image: await pushImage(stack, 'bench/pulled', layerBytes),
     });
     const { Driver: storage } = await engine.get<{ Driver: string }>('/info');
-    const setting = `Docker ${stack.engine.version}, ${storage}; ${n} rounds in changing order; all use the same image, limits, log driver and kind of network. Longshore has SANDBOX_POOL=${limits.sandboxPool} ready sandboxes; each measurement waits until the last ones are replaced.`;
+    const setting = `Docker ${stack.engine.version}, ${storage}; ${n} rounds in changing order; all use the same image, limits, log driver and kind of network. Longshore has LONGSHORE_SANDBOX_POOL=${limits.sandboxPool} ready sandboxes; each measurement waits until the last ones are replaced.`;
     return [
       runningTable('Declare → running, image present', present, [
         setting,

@@ -29,7 +29,7 @@ interface MillionPlan extends FleetPlan {
 const minutes = 60_000;
 
 /** Ten thousand hosts on two cores: each says less often that it is there, and is missed later. */
-const agentSettings = { BEAT_INTERVAL: '1m', SYNC_INTERVAL: '10m' } as const;
+const agentSettings = { HEARTBEAT_INTERVAL: '1m', SYNC_INTERVAL: '10m' } as const;
 const actorsSettings = { HOST_UNKNOWN: '4m' } as const;
 const sparing = { areSimulated: true, agentSettings, actorsSettings } as const;
 

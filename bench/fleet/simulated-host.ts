@@ -185,7 +185,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
     members: undefined,
     volumes: { strangers: () => [], hear: () => Promise.resolve() },
     beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [], room: {} }),
-    beatMs: settings.BEAT_INTERVAL,
+    beatMs: settings.HEARTBEAT_INTERVAL,
     syncMs: settings.SYNC_INTERVAL,
     isCountedOn: () => false,
     retry,

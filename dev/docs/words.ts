@@ -292,7 +292,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   'gateway REQUEST_DEADLINE': 'Give a proxy a longer time-out, and a much longer one for streams and waits.',
   'gateway SHUTDOWN_DELAY': 'Longer than the proxy’s interval between health checks.',
   'gateway REDIS_URL': 'Use it with several gateways; docs/deploy.md, Redis, has its configuration.',
-  'actors REPLICAS': 'Used only when streams are made; change it later with `nats stream edit`.',
+  'actors LONGSHORE_REPLICAS': 'Used only when streams are made; change it later with `nats stream edit`.',
   'actors HOST_MAX_CPU_MILLIS': 'A host that claims more has the fault `over_ceiling`.',
   'actors HOST_LOST': 'Shorter: containers move sooner, and run in two places at once more often.',
   'host-agent LONGSHORE_JOIN_TOKEN': 'Valid once, for an hour.',

@@ -27,7 +27,7 @@ export interface ClusterWait {
 const faultOf = ({ id }: Cluster, expectedId: string | undefined): string | undefined =>
   expectedId === undefined || id === expectedId
     ? undefined
-    : `these servers hold the cluster ${id}, not ${expectedId}; check NATS_URLS and CLUSTER_ID`;
+    : `these servers hold the cluster ${id}, not ${expectedId}; check NATS_URLS and LONGSHORE_CLUSTER_ID`;
 
 /** Waits for the record without a limit; undefined when aborted. */
 export async function waitForCluster(

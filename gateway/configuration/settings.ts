@@ -6,6 +6,7 @@ import {
   list,
   natsServers,
   optionalText,
+  renamed,
   text,
   type Configuration,
 } from '../../lib/config.ts';
@@ -31,8 +32,9 @@ export const settings = {
   HOSTS_ACCOUNT_FILE: optionalText(
     'File with the JWT of the NATS account HOSTS (`hosts.jwt`), by which the gateway knows the agents that ask for secrets and registry logins; read again when it changes. Absent: this gateway gives hosts none.',
   ),
-  CLUSTER_ID: optionalText(
-    'Id of the cluster to serve; the gateway waits if the servers hold another. Absent: any cluster.',
+  LONGSHORE_CLUSTER_ID: renamed(
+    optionalText('Id of the cluster to serve; the gateway waits if the servers hold another. Absent: any cluster.'),
+    'CLUSTER_ID',
   ),
   REDIS_URL: optionalText(
     'Redis: redis://host:port, or rediss://host:port for TLS. Absent: each gateway limits rates by itself, and learns of revocations by its poll, within a minute.',

@@ -12,8 +12,8 @@ export interface Machine {
 }
 
 export interface CapacitySettings {
-  readonly CAPACITY_CPU_MILLIS: number;
-  readonly CAPACITY_MEM_BYTES: number;
+  readonly CAPACITY_CPU_MILLIS: number | undefined;
+  readonly CAPACITY_MEM_BYTES: number | undefined;
   readonly CAPACITY_CONTAINERS: number;
   readonly CPU_OVERCOMMIT: number;
 }
@@ -22,8 +22,8 @@ export interface CapacitySettings {
 const memShare = 0.9;
 
 export const capacityOf = (given: CapacitySettings, { cores, memBytes }: Machine): Capacity => ({
-  cpu_millis: given.CAPACITY_CPU_MILLIS || Math.floor(cores * 1000 * given.CPU_OVERCOMMIT),
-  mem_bytes: given.CAPACITY_MEM_BYTES || Math.floor(memBytes * memShare),
+  cpu_millis: given.CAPACITY_CPU_MILLIS ?? Math.floor(cores * 1000 * given.CPU_OVERCOMMIT),
+  mem_bytes: given.CAPACITY_MEM_BYTES ?? Math.floor(memBytes * memShare),
   containers: given.CAPACITY_CONTAINERS,
 });
 

@@ -65,7 +65,7 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
   const note = (seen: DiskFill | undefined, atMs: number): void => {
     last = seen;
     const { DISK_PRESSURE_PERCENT: from } = settings;
-    const isNow = seen !== undefined && from < 100 && isPressed(seen, pressure.isPressed, from);
+    const isNow = seen !== undefined && isPressed(seen, pressure.isPressed, from);
     if (isNow && !pressure.isPressed) {
       parts.faults.raise(
         'disk_pressure',
@@ -101,7 +101,7 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
   /** What to collect now; undefined: nothing. */
   const dueCollection = (seen: DiskFill | undefined): (() => Promise<void>) | undefined => {
     const { IMAGES_HIGH_PERCENT: high, IMAGES_UNUSED: unusedMs } = settings;
-    if (seen !== undefined && high < 100 && seen.usedPercent >= high) {
+    if (seen !== undefined && seen.usedPercent >= high) {
       return steadyMs() >= collectAtMs ? makeRoom : undefined;
     }
     if (unusedMs === 0 || steadyMs() < unusedAtMs) return undefined;

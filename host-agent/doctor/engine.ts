@@ -166,7 +166,7 @@ export function judgeEngine({ version, info, hasFigures, shims }: EngineFacts, d
       : warn('seccomp', 'containers have no seccomp profile', 'use a kernel and an engine with seccomp'),
     info.Architecture === undefined || hasSandboxProgram(info.Architecture)
       ? ok('architecture', `${info.Architecture ?? 'unknown'}`)
-      : fail('architecture', `there is no sandbox for ${info.Architecture}`, 'set SANDBOX=off'),
+      : fail('architecture', `there is no sandbox for ${info.Architecture}`, 'set LONGSHORE_SANDBOX=off'),
     info.LiveRestoreEnabled === true
       ? ok('live-restore', 'containers survive a restart of dockerd')
       : warn(

@@ -73,7 +73,7 @@ export function strictest(toldMs: number, setMs: number): number {
 
 interface StopSettings {
   readonly STOP_ON_DISCONNECT: number;
-  readonly BEAT_INTERVAL: number;
+  readonly HEARTBEAT_INTERVAL: number;
   readonly STOP_GRACE: number;
 }
 
@@ -83,7 +83,7 @@ interface StopSettings {
  * a supervisor takes to start an agent again.
  */
 export function stoppedAfterMs(settings: StopSettings, containers: number): number | null {
-  const { STOP_ON_DISCONNECT: allowedMs, BEAT_INTERVAL: lookMs } = settings;
+  const { STOP_ON_DISCONNECT: allowedMs, HEARTBEAT_INTERVAL: lookMs } = settings;
   return allowedMs === 0 ? null : allowedMs + limits.firstContactMs + lookMs + stopAllMs(settings, containers);
 }
 

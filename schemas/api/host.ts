@@ -126,7 +126,7 @@ export const HostView = Type.Object(
     }),
     used: nullable(Capacity),
     free_ports: nullable(
-      Type.Integer({ description: 'Free ports of `PUBLISH_PORTS`. Null if unknown, or with `SANDBOX=off`.' }),
+      Type.Integer({ description: 'Free ports of `PUBLISH_PORTS`. Null if unknown, or with `LONGSHORE_SANDBOX=off`.' }),
     ),
     free_disk_bytes: nullable(
       Type.Integer({

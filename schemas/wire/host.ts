@@ -326,7 +326,7 @@ export const engineAway = 'unavailable';
 
 /** Room for containers beside `capacity`, as far as the agent knows it. */
 export const HostRoom = Type.Object({
-  /** Ports of the host that no container has. Absent with `SANDBOX=off`. */
+  /** Ports of the host that no container has. Absent with `LONGSHORE_SANDBOX=off`. */
   ports: Type.Optional(Count),
   /**
    * Of the engine's disk, in steps of `limits.roomDiskStepBytes`. Absent where the agent cannot see

@@ -24,7 +24,7 @@ t.test('messages of another release', { timeout: 120_000 }, async (t) => {
   const nc = await connectTo(access);
   t.teardown(() => nc.close());
   const tenant = 'acme';
-  // 16 is the default of PARTITIONS.
+  // 16 is the default of LONGSHORE_PARTITIONS.
   const partition = subjects.partition(partitionOf(tenant, 16));
   const ask = JSON.stringify({ type: 'tenant.get', tenant, rid: 'r', budgetMs: timeout });
   const sender = { host: 'h1' as HostKey, user: createUser().getPublicKey() };

@@ -19,7 +19,7 @@ const fillWhenTold = (where: string): string =>
 t.test('disks', async (t) => {
   const { controlPlane, engine, registry, agent, script } = await startRig(t);
   const long = '1d';
-  const calm = { IMAGES_HIGH_PERCENT: '100', DISK_PRESSURE_PERCENT: '100', RESTART_BACKOFF_MAX: long };
+  const calm = { IMAGES_HIGH_PERCENT: 'off', DISK_PRESSURE_PERCENT: 'off', RESTART_BACKOFF_MAX: long };
   const repository = 'longshore/attack-disk';
   const push = async (tag: string, image: object) => {
     await pushTestImage(registry, { repository, tag, ...image });
@@ -131,7 +131,7 @@ t.test('disks', async (t) => {
       DISK_INTERVAL: '200ms',
       IMAGES_HIGH_PERCENT: '0',
       IMAGES_LOW_PERCENT: '0',
-      DISK_PRESSURE_PERCENT: '100',
+      DISK_PRESSURE_PERCENT: 'off',
     });
     const { id } = controlPlane.desire(idle);
     await controlPlane.reported(id, isRunning);

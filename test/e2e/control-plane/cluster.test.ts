@@ -33,7 +33,7 @@ async function startWhole(t: Test) {
   t.teardown(() => redis.stop());
   const nats = await startNatsCluster({ dir: join(folder, 'nats') });
   t.teardown(() => nats.stop());
-  const settings = { actors: { REPLICAS: '3' }, gateway: redis.settings };
+  const settings = { actors: { LONGSHORE_REPLICAS: '3' }, gateway: redis.settings };
   const { issuer, gateways } = await startPrograms(t, folder, nats, settings, { actors: 2, gateways: 2 });
   const baseUrls = gateways.map(({ baseUrl }) => baseUrl);
   const hosts = await prepareHosts(t, folder, { baseUrl: baseUrls[0]!, issuer, nats, dockerHost, settings: {} });

@@ -20,8 +20,8 @@ export const quickAgent = {
   // With the firewall on, each agent would run a probe container beside the test's.
   CONTAINER_FIREWALL: 'off',
   // Each sandbox that waits costs the engine as much as a container.
-  SANDBOX_POOL: '1',
-  BEAT_INTERVAL: '300ms',
+  LONGSHORE_SANDBOX_POOL: '1',
+  HEARTBEAT_INTERVAL: '300ms',
   SYNC_INTERVAL: '2s',
   STOP_GRACE: '3s',
   RESTART_BACKOFF_MIN: '200ms',

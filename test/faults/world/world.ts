@@ -77,7 +77,7 @@ const leaderAskMs = 2_000;
 
 /** Settings that make an agent quick enough for a run of minutes. */
 const quickAgent = {
-  BEAT_INTERVAL: '500ms',
+  HEARTBEAT_INTERVAL: '500ms',
   SYNC_INTERVAL: '2s',
   STOP_GRACE: '3s',
   RESTART_BACKOFF_MIN: '200ms',
@@ -180,7 +180,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     const port = await portOf(ports.metrics);
     const settings = {
       NATS_CREDS_FILE: nats.actorsCredsFile,
-      REPLICAS: '3',
+      LONGSHORE_REPLICAS: '3',
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
       NATS_SYSTEM_CREDS_FILE: nats.sysCredsFile,

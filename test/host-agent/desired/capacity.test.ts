@@ -5,7 +5,12 @@ import { limits } from '../../../schemas/limits.ts';
 import { Beat } from '../../../schemas/wire/host.ts';
 
 t.test('settings count before what the machine has', (t) => {
-  const given = { CAPACITY_CPU_MILLIS: 0, CAPACITY_MEM_BYTES: 0, CAPACITY_CONTAINERS: 500, CPU_OVERCOMMIT: 4 };
+  const given = {
+    CAPACITY_CPU_MILLIS: undefined,
+    CAPACITY_MEM_BYTES: undefined,
+    CAPACITY_CONTAINERS: 500,
+    CPU_OVERCOMMIT: 4,
+  };
   const machine = { cores: 2, memBytes: 1000 };
   t.same(capacityOf(given, machine), { cpu_millis: 8000, mem_bytes: 900, containers: 500 });
   t.same(capacityOf({ ...given, CAPACITY_CPU_MILLIS: 1500, CAPACITY_MEM_BYTES: 77 }, machine), {

@@ -13,8 +13,8 @@ function watching(more: Partial<DiskWatchParts['settings']> = {}) {
   const state = { nowMs: 0, isEngineUp: true, rootDir: tmpdir() as string | undefined };
   const settings = {
     DISK_INTERVAL: intervalMs,
-    DISK_PRESSURE_PERCENT: 100,
-    IMAGES_HIGH_PERCENT: 100,
+    DISK_PRESSURE_PERCENT: Infinity,
+    IMAGES_HIGH_PERCENT: Infinity,
     IMAGES_LOW_PERCENT: 0,
     IMAGES_UNUSED: 0,
     ...more,
@@ -90,7 +90,7 @@ t.test('pressure is a fault of the host until it is over', async (t) => {
   await lookAfter(10);
   t.same(watch.pressure(), { isPressed: true, atMs: 30 }, 'as of the last look');
   t.match(faults.list(), [{ kind: 'disk_pressure', message: /% full/ }]);
-  settings.DISK_PRESSURE_PERCENT = 100;
+  settings.DISK_PRESSURE_PERCENT = Infinity;
   await lookAfter(10);
   t.same([watch.pressure().isPressed, faults.list()], [false, []]);
 });
@@ -113,7 +113,7 @@ t.test('none while the engine is away, and none below the high threshold', async
   state.isEngineUp = false;
   t.equal(await lookAfter(10), 0);
   state.isEngineUp = true;
-  settings.IMAGES_HIGH_PERCENT = 100;
+  settings.IMAGES_HIGH_PERCENT = Infinity;
   t.equal(await lookAfter(10), 0);
   settings.IMAGES_HIGH_PERCENT = 0;
   t.equal(await lookAfter(10), 1);
@@ -151,7 +151,7 @@ t.test('images unused for long are collected now and then, while the engine is u
   settings.IMAGES_HIGH_PERCENT = 0;
   t.equal(await look(limits.imagesUnusedLookMs), 2, 'a full disk goes first');
   t.equal(collections.length, 1);
-  settings.IMAGES_HIGH_PERCENT = 100;
+  settings.IMAGES_HIGH_PERCENT = Infinity;
   t.equal(await look(1), 2, 'one collection at a time');
   await collections[0]?.end();
   t.equal(await look(1), 3);

@@ -75,7 +75,7 @@ t.test('a fenced host counts as stopped only after its agent stopped everything,
         fencedAtMs: ms(20 * minute),
       }),
       ({ allowedMs, lookMs, graceMs, containers, startedAtMs, isKnown, fencedAtMs }) => {
-        const settings = { STOP_ON_DISCONNECT: allowedMs, BEAT_INTERVAL: lookMs, STOP_GRACE: graceMs };
+        const settings = { STOP_ON_DISCONNECT: allowedMs, HEARTBEAT_INTERVAL: lookMs, STOP_GRACE: graceMs };
         const stopsAfterMs = stoppedAfterMs(settings, containers);
         // The last contact was at 0; the last start was before the containers had to stop.
         const lastStartMs = Math.min(startedAtMs, allowedMs);
@@ -94,7 +94,7 @@ t.test('a fenced host counts as stopped only after its agent stopped everything,
     ),
     { numRuns: 2000 },
   );
-  t.equal(stoppedAfterMs({ STOP_ON_DISCONNECT: 0, BEAT_INTERVAL: 1, STOP_GRACE: 1 }, 1), null);
+  t.equal(stoppedAfterMs({ STOP_ON_DISCONNECT: 0, HEARTBEAT_INTERVAL: 1, STOP_GRACE: 1 }, 1), null);
   t.end();
 });
 

@@ -37,7 +37,7 @@ export interface AgentOptions {
 }
 
 export const quick = {
-  BEAT_INTERVAL: '300ms',
+  HEARTBEAT_INTERVAL: '300ms',
   SYNC_INTERVAL: '2s',
   STOP_GRACE: '2s',
   RESTART_BACKOFF_MIN: '200ms',
@@ -49,7 +49,7 @@ export const quick = {
   // With a firewall, every agent would run a probe container beside those of the test.
   CONTAINER_FIREWALL: 'off',
   // Each sandbox that waits costs the engine as much as a container.
-  SANDBOX_POOL: '1',
+  LONGSHORE_SANDBOX_POOL: '1',
   METRICS_PORT: '0',
   LOG_LEVEL: 'debug',
 };

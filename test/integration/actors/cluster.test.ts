@@ -51,8 +51,11 @@ t.test('the first process makes the cluster, and the others join it', async (t) 
   const made = await Promise.all([join(), join(), join()]);
   t.equal(new Set(made.map(({ id }) => id)).size, 1);
   t.match(await join(made[0]?.id), { id: made[0]?.id, partitions });
-  await t.rejects(join(undefined, 8), { name: 'ClusterError', message: /has 4 partitions.*PARTITIONS says 8/ });
-  await t.rejects(join('another'), { name: 'ClusterError', message: /is .*; CLUSTER_ID says another/ });
+  await t.rejects(join(undefined, 8), {
+    name: 'ClusterError',
+    message: /has 4 partitions.*LONGSHORE_PARTITIONS says 8/,
+  });
+  await t.rejects(join('another'), { name: 'ClusterError', message: /is .*; LONGSHORE_CLUSTER_ID says another/ });
 });
 
 t.test('a cluster keeps the range of IPv4 addresses that it was given first', async (t) => {
@@ -82,22 +85,22 @@ t.test('who joins asks no leader of a stream but the cluster record’s: another
   t.same(asked, new Set(['$JS.API.STREAM.NAMES', '$JS.API.STREAM.MSG.GET.KV_cluster']));
 });
 
-t.test('a process with CLUSTER_ID makes no cluster', async (t) => {
+t.test('a process with LONGSHORE_CLUSTER_ID makes no cluster', async (t) => {
   const { join } = await start(t);
   await t.rejects(join('mine'), {
     name: 'ClusterError',
-    message: 'there is no cluster on these servers; CLUSTER_ID says mine',
+    message: 'there is no cluster on these servers; LONGSHORE_CLUSTER_ID says mine',
   });
   const { id } = await join();
   t.not(id, 'mine');
 });
 
-t.test('a program whose CLUSTER_ID names another cluster ends and says why', async (t) => {
+t.test('a program whose LONGSHORE_CLUSTER_ID names another cluster ends and says why', async (t) => {
   const { nats, join } = await start(t);
   await join();
-  const { lines, exitCode } = startProgram(t, nats, { CLUSTER_ID: 'another' });
+  const { lines, exitCode } = startProgram(t, nats, { LONGSHORE_CLUSTER_ID: 'another' });
   t.equal(await exitCode, 1);
-  t.match(lines.join('\n'), /"event":"start_failed".*CLUSTER_ID says another/);
+  t.match(lines.join('\n'), /"event":"start_failed".*LONGSHORE_CLUSTER_ID says another/);
 });
 
 t.test('a cluster that release 0.1.0 made is refused with what to do', async (t) => {

@@ -39,7 +39,7 @@ export function spawnActors(
     env: {
       NATS_URLS: nats.url,
       NATS_CREDS_FILE: nats.actorsCredsFile,
-      PARTITIONS: String(partitions),
+      LONGSHORE_PARTITIONS: String(partitions),
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
       METRICS_PORT: '0',

@@ -67,10 +67,8 @@ t.test('a setting of a duration has bounds, may be off, and names itself where t
     'SCRUB must be off, or a duration of 1s to 1d, such as 10m',
   ]);
   t.same(faultsOf({ BEAT_MS: '2000', UNUSED_HOURS: '' }), [
-    'BEAT_MS is now BEAT, with a unit: a duration of 100ms to 1m, such as 2s',
+    'BEAT_MS is now BEAT: a duration of 100ms to 1m, such as 2s',
   ]);
-  t.same(faultsOf({ UNUSED_HOURS: '3' }), [
-    'UNUSED_HOURS is now UNUSED, with a unit: a duration of 0s to 1d, such as 1s',
-  ]);
+  t.same(faultsOf({ UNUSED_HOURS: '3' }), ['UNUSED_HOURS is now UNUSED: a duration of 0s to 1d, such as 1s']);
   t.end();
 });

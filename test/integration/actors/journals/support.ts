@@ -126,7 +126,11 @@ export async function startGround(t: Test, options: GroundOptions): Promise<Grou
   const nats = servers === 3 ? await startNatsCluster({ dir }) : await startNats({ dir, more });
   t.teardown(() => nats.stop());
   const access: NatsAccess = 'url' in nats ? { ...nats, urls: [nats.url] } : nats;
-  const settings = { PARTITIONS: String(partitions), REPLICAS: String(servers), ...options.settings };
+  const settings = {
+    LONGSHORE_PARTITIONS: String(partitions),
+    LONGSHORE_REPLICAS: String(servers),
+    ...options.settings,
+  };
   const actors: Actors[] = [];
   for (let copy = 0; copy < options.actors; copy++) {
     actors.push(await startActors(t, join(folder, `actors-${copy}`), access, settings));

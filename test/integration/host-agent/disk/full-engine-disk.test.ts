@@ -18,7 +18,7 @@ t.test('full disks of engine and agent', { skip: skipWithoutMounts }, async (t) 
   t.teardown(() => server.stop());
   const { controlPlane, engine, stateDir, agent, script } = await startRig(t, server.host);
   mountSmall(t, stateDir, 2);
-  const env = { DISK_INTERVAL: '200ms', IMAGES_HIGH_PERCENT: '100' };
+  const env = { DISK_INTERVAL: '200ms', IMAGES_HIGH_PERCENT: 'off' };
   let process = agent(env);
   const kept = controlPlane.desire(await script('kept', steady));
   await controlPlane.reported(kept.id, ({ observation }) => observation.status === 'running');

@@ -8,7 +8,7 @@ import { startRig } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 
 const deadlineMs = 120_000;
-const unlimited = { LOG_RATE_CONTAINER_BYTES: '0', LOG_RATE_TENANT_BYTES: '0', LOG_RATE_HOST_BYTES: '0' };
+const unlimited = { LOG_RATE_CONTAINER_BYTES: 'off', LOG_RATE_TENANT_BYTES: 'off', LOG_RATE_HOST_BYTES: 'off' };
 const padding = 'x'.repeat(80);
 const staying = `trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`;
 

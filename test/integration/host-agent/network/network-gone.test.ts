@@ -20,7 +20,7 @@ const pruned = ({ controlPlane, engine }: Rig): Promise<unknown> =>
 t.test('a network pruned while its container was stopped is made again, with the container', async (t) => {
   const rig = await startRig(t);
   const { controlPlane, engine, agent, script } = rig;
-  agent({ SANDBOX: 'off' });
+  agent({ LONGSHORE_SANDBOX: 'off' });
   const image = await script('steady', steady);
   const { id, placement } = controlPlane.desire(image);
   await controlPlane.reported(id, isRunning);
@@ -44,7 +44,7 @@ t.test('a network pruned while its container was stopped is made again, with the
 t.test('sandboxes keep the network; if both are removed, both are made again', async (t) => {
   const rig = await startRig(t);
   const { controlPlane, engine, agent, script } = rig;
-  agent({ SANDBOX_POOL: '0' });
+  agent({ LONGSHORE_SANDBOX_POOL: '0' });
   const { id, placement } = controlPlane.desire({ ...(await script('steady', steady)), ports: [8080] });
   await controlPlane.reported(id, isRunning);
   const sandbox = await engine.networked(id);
@@ -65,7 +65,7 @@ t.test('sandboxes keep the network; if both are removed, both are made again', a
 t.test('a sandbox that is taken from its network is replaced, with its container', async (t) => {
   const rig = await startRig(t);
   const { controlPlane, engine } = rig;
-  rig.agent({ SANDBOX_POOL: '0' });
+  rig.agent({ LONGSHORE_SANDBOX_POOL: '0' });
   const { id } = controlPlane.desire({
     ...(await rig.script('listening', `mkdir -p /www; echo hello > /www/index.html; httpd -p 8080 -h /www; ${steady}`)),
     ports: [8080],

@@ -44,7 +44,7 @@ t.test('killed with its agent, as at a reboot', { skip }, async (t) => {
   await process.kill9();
   await dockerd.kill9();
   await dockerd.start();
-  const next = rig.agent({ SANDBOX: 'on', SANDBOX_POOL: '2' });
+  const next = rig.agent({ LONGSHORE_SANDBOX: 'on', LONGSHORE_SANDBOX_POOL: '2' });
   await next.logged('session_started', ({ session }) => session === 2);
   await until('a start', async () => (await engine.only(id)).State.Running);
   t.equal(await served(rig, id), address);
@@ -67,7 +67,7 @@ t.test('killed while a container starts in its new sandbox', { skip }, async (t)
   const rig = await startRig(t, dockerd.host);
   const { controlPlane, engine } = rig;
   const image = await rig.script('server', server);
-  const agent = rig.agent({ SANDBOX: 'on', SANDBOX_POOL: '0' });
+  const agent = rig.agent({ LONGSHORE_SANDBOX: 'on', LONGSHORE_SANDBOX_POOL: '0' });
   await agent.logged('session_started');
   const { id } = controlPlane.desire({ ...image, ports: [8080] });
   await until('a sandbox that runs', async () => (await sandboxes(rig)).some(({ state }) => state === 'running'));

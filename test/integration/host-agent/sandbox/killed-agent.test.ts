@@ -19,7 +19,7 @@ async function startGround(t: Test) {
   const engine = await simulatedEngine(t);
   // So that the first create of a sandbox makes it.
   engine.model.pull(`${sandboxImage.repository}:${sandboxImage.tag}`);
-  const env = { SANDBOX: 'on', SANDBOX_POOL: '0' };
+  const env = { LONGSHORE_SANDBOX: 'on', LONGSHORE_SANDBOX_POOL: '0' };
   const agent = () => startAgent(t, { dockerHost: engine.host, stateDir: join(dir, 'agent'), controlPlane, env });
   return { controlPlane, engine, agent };
 }

@@ -11,7 +11,7 @@ import { startControlPlane } from '../../../host-agent/support/control-plane.ts'
 import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
 
 const env = {
-  ...{ SANDBOX: 'on', SANDBOX_POOL: '0' },
+  ...{ LONGSHORE_SANDBOX: 'on', LONGSHORE_SANDBOX_POOL: '0' },
   ...{ CAPACITY_CPU_MILLIS: '1000000', CAPACITY_MEM_BYTES: String(2 ** 40) },
 };
 

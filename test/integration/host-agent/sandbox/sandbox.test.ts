@@ -32,7 +32,7 @@ t.test('published ports stay while the container is on the host', async (t) => {
 
   await t.test('over a kill of the agent', async (t) => {
     await process.kill9();
-    const next = rig.agent({ SANDBOX: 'on', SANDBOX_POOL: '2' });
+    const next = rig.agent({ LONGSHORE_SANDBOX: 'on', LONGSHORE_SANDBOX_POOL: '2' });
     await next.logged('session_started', ({ session }) => session === 2);
     t.equal(await sandboxOf(rig, id), sandbox);
     t.equal(await served(rig, id), address);
@@ -97,7 +97,7 @@ t.test('held, a container keeps its sandbox', async (t) => {
 
   await t.test('also under the next agent', async (t) => {
     await process.kill9();
-    rig.agent({ SANDBOX: 'on', SANDBOX_POOL: '2' });
+    rig.agent({ LONGSHORE_SANDBOX: 'on', LONGSHORE_SANDBOX_POOL: '2' });
     await until(
       'it holds',
       () => controlPlane.hellos().length === 2 && controlPlane.beats().at(-1)?.orphans_held === 1,
@@ -137,7 +137,7 @@ t.test('many starts at once, with an empty pool', async (t) => {
 t.test('without sandboxes, containers of both kinds are served', async (t) => {
   const { rig, image, process, id, address } = await startServed(t);
   await process.stop();
-  const next = rig.agent({ SANDBOX: 'off' });
+  const next = rig.agent({ LONGSHORE_SANDBOX: 'off' });
   await next.logged('session_started', ({ session }) => session === 2);
   t.equal(await served(rig, id), address, 'it stays in its sandbox');
   const { id: second } = rig.controlPlane.desire({ ...image, tenant: 'other', ports: [8080] });

@@ -44,7 +44,7 @@ export const sandboxes = async ({ engine, controlPlane }: Rig) => {
 export async function startServed(t: Test, dockerHost?: string, env: NodeJS.ProcessEnv = {}) {
   const rig = await startRig(t, dockerHost);
   const image = await rig.script('server', server);
-  const process = rig.agent({ SANDBOX: 'on', SANDBOX_POOL: '2', ...env });
+  const process = rig.agent({ LONGSHORE_SANDBOX: 'on', LONGSHORE_SANDBOX_POOL: '2', ...env });
   const { id } = rig.controlPlane.desire({ ...image, ports: [8080] });
   return { rig, image, process, id, address: await served(rig, id) };
 }
