@@ -7,7 +7,7 @@ import { ConfigurationError, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
-import { connectNats, countMoves, credentialsFile } from '../lib/nats/connection.ts';
+import { connectNats, countFailovers, credentialsFile } from '../lib/nats/connection.ts';
 import { readSeedFile } from '../lib/nats/key-files.ts';
 import { createSlices } from '../lib/time/slices.ts';
 import { startTracing } from '../lib/trace/settings.ts';
@@ -49,7 +49,7 @@ await runProgram(log, async (life) => {
       name: 'longshore actors',
       isUrgent: true,
       answers,
-      onMove: countMoves(registry),
+      onMove: countFailovers(registry),
       ...(config.NATS_CREDS_FILE === undefined ? {} : { credsFile: config.NATS_CREDS_FILE }),
       ...(config.NATS_CA_FILE === undefined ? {} : { tlsCaFile: config.NATS_CA_FILE }),
     },

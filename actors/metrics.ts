@@ -52,7 +52,7 @@ export const actorsMetrics = {
     watch:
       'Steadily over 1,200 of 2,048: checkpoints fall behind. From 1,536 on, commits of partitions that cannot checkpoint are put again: see the runbook, “Full journal”.',
   }),
-  refusing: gauge('writes_refused', {
+  writesBlocked: gauge('writes_blocked', {
     help: '1 while the partition refuses writes: its journal is full, or too many turns wait.',
     watch: '1: the tenants’ writes get 503, reads work. See the runbook, “Full journal”.',
     labels: [partition],
@@ -131,7 +131,7 @@ export const longestWork = {
 };
 
 export function createMetrics(registry: Registry): ActorsMetrics {
-  const { commitSeconds, commitTurns, refusing, scrubbed, trimmed, ...rest } = record(
+  const { commitSeconds, commitTurns, writesBlocked, scrubbed, trimmed, ...rest } = record(
     registry,
     actorsPrefix,
     actorsMetrics,
@@ -147,7 +147,7 @@ export function createMetrics(registry: Registry): ActorsMetrics {
       commitSeconds(seconds);
       commitTurns(count);
     },
-    room: (partition, hasRoom) => refusing(partition, hasRoom ? 0 : 1),
+    room: (partition, hasRoom) => writesBlocked(partition, hasRoom ? 0 : 1),
   };
   return { observer, scrubbed, trimmed };
 }

@@ -6,7 +6,7 @@ import { systemClock } from '../lib/time/clock.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
-import { connectNats, countMoves } from '../lib/nats/connection.ts';
+import { connectNats, countFailovers } from '../lib/nats/connection.ts';
 import { configuredSampler, startTracing } from '../lib/trace/settings.ts';
 import { version } from '../lib/version.ts';
 import { startGateway, stopDeadlineMs } from './gateway.ts';
@@ -36,7 +36,7 @@ await runProgram(log, async (life) => {
       name: 'gateway',
       isUrgent: true,
       answers,
-      onMove: countMoves(registry),
+      onMove: countFailovers(registry),
       ...(credsFile === undefined ? {} : { credsFile }),
       ...(tlsCaFile === undefined ? {} : { tlsCaFile }),
     },

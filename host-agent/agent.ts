@@ -9,7 +9,7 @@ import type { Lifecycle } from '../lib/lifecycle.ts';
 import type { Log } from '../lib/log.ts';
 import type { Tracer } from '../lib/trace/tracer.ts';
 import { Answers } from '../lib/nats/answers.ts';
-import { connectNats, countMoves } from '../lib/nats/connection.ts';
+import { connectNats, countFailovers } from '../lib/nats/connection.ts';
 import { createProver } from '../lib/nats/host-proof.ts';
 import { jwtAuthenticator } from '../lib/nats/quick-pair.ts';
 import { version } from '../lib/version.ts';
@@ -222,7 +222,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       signal,
     ),
   ];
-  const onMove = countMoves(registry);
+  const onMove = countFailovers(registry);
   const open = () =>
     connectNats(
       {
@@ -299,7 +299,7 @@ const gaugesOf = ({
   pulls: containers.pulls.counts,
   portsFree: () => freePorts(containers),
   sandboxes: () => containers.sandboxes?.counts() ?? { ready: 0, used: 0 },
-  usageHoursKept: () => state.usage.kept().length,
+  usageRecordsPending: () => state.usage.kept().length,
   credentialsExpiryMs: credentials.expiryMs,
 });
 

@@ -223,7 +223,7 @@ export interface Gauges {
   portsFree(): number | null;
   sandboxes(): SandboxCounts;
   /** Hours of usage that wait for their owners, on the disk. */
-  usageHoursKept(): number;
+  usageRecordsPending(): number;
   credentialsExpiryMs(): number | null;
 }
 
@@ -304,33 +304,33 @@ export const agentGauges = {
     read: (gauges) => seconds(gauges.lastSyncMs()),
   }),
   diskUsed: read('gauge', 'disk_used_ratio', {
-    help: 'How full the engine’s disk is, in bytes or in inodes, whichever is scarcer; -1: unknown.',
+    help: 'How full the engine’s disk is, in bytes or in inodes, whichever is scarcer; absent if unknown.',
     watch: 'Over 0.85: the agent removes unused images; over 0.9: the fault `disk_pressure`.',
     read: (gauges) => {
       const percent = gauges.diskUsedPercent();
-      return percent === null ? -1 : percent / 100;
+      return percent === null ? undefined : percent / 100;
     },
   }),
   diskUseUnknown: read('gauge', 'disk_unmeasured_containers', {
     help: 'Containers whose writes the engine cannot measure, so that their disk limit is not enforced.',
     watch:
-      'Over 0: the fault `disk_unmeasured`; these containers can fill the disk. The agent’s log names them (`disk_use_unknown`).',
+      'Over 0: the fault `disk_unmeasured`; these containers can fill the disk. The agent’s log names them (`disk_measure_failed`).',
     read: (gauges) => gauges.diskUseUnknown(),
   }),
   portsFree: read('gauge', 'ports_free', {
-    help: 'Ports of PUBLISH_PORTS that no container has; -1: unknown, or LONGSHORE_SANDBOX=off.',
+    help: 'Ports of PUBLISH_PORTS that no container has; absent if unknown, and with LONGSHORE_SANDBOX=off.',
     watch: 'Near 0: containers with ports go to other hosts. Widen PUBLISH_PORTS, or add hosts.',
-    read: (gauges) => gauges.portsFree() ?? -1,
+    read: (gauges) => gauges.portsFree() ?? undefined,
   }),
   tunnels: read('gauge', 'tunnels', {
     help: 'Open sessions with gateways, such as an exec.',
     watch: 'At 256, without those of stats, the host refuses more.',
     read: (gauges) => gauges.tunnels(),
   }),
-  usageHoursKept: read('gauge', 'usage_records_kept', {
+  usageRecordsPending: read('gauge', 'usage_records_pending', {
     help: 'Closed hours of usage that wait on the disk until their owners have taken them; more than 35 days of them are dropped.',
     watch: 'Over 2 for long: owners do not take them. See `longshore_agent_usage_reports_total`.',
-    read: (gauges) => gauges.usageHoursKept(),
+    read: (gauges) => gauges.usageRecordsPending(),
   }),
   orphansHeld: read('gauge', 'orphans_held', {
     help: 'Orphans that wait for the approval of an operator.',
@@ -344,10 +344,13 @@ export const agentGauges = {
     read: (gauges) => gauges.volumesLeft(),
   }),
   credentialsExpiry: read('gauge', 'credentials_expiry_timestamp_seconds', {
-    help: 'When the NATS credentials expire; 0: never.',
+    help: 'When the NATS credentials expire, seconds since 1970; absent if they do not.',
     watch:
       'Less than a week away: the agent could not renew them, which it tries from ten days before the end. See the runbook, “Lost host identity”.',
-    read: (gauges) => seconds(gauges.credentialsExpiryMs()),
+    read: (gauges) => {
+      const expiryMs = gauges.credentialsExpiryMs();
+      return expiryMs === null ? undefined : expiryMs / 1000;
+    },
   }),
 };
 

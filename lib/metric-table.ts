@@ -44,12 +44,14 @@ export interface Recorded<K extends Kind = Kind, L extends Labels = Labels> exte
   readonly buckets: readonly number[];
 }
 
-/** One number, or one for each combination of the labels' values. */
-type Reading<L extends Labels> = L extends readonly [] ? number : readonly (readonly [...ValuesOf<L>, number])[];
+/** One number, `undefined` for no sample, or one for each combination of the labels' values. */
+type Reading<L extends Labels> = L extends readonly []
+  ? number | undefined
+  : readonly (readonly [...ValuesOf<L>, number])[];
 
 export interface Read<From, L extends Labels = Labels> extends Row<L> {
   readonly kind: 'counter' | 'gauge';
-  readonly read: (from: From) => number | readonly (readonly Value[])[];
+  readonly read: (from: From) => number | undefined | readonly (readonly Value[])[];
 }
 
 interface About<L extends Labels> {
@@ -125,7 +127,9 @@ export function readAtScrapes<From>(
     const put = (metric: Counter | Gauge, add: (labels: Named, value: number) => void): void => {
       const given = read(from);
       metric.reset();
-      if (typeof given === 'number') add({}, given);
+      // A reset one without labels is 0.
+      if (given === undefined) metric.remove();
+      else if (typeof given === 'number') add({}, given);
       else for (const values of given) add(named(labels, values), values[labels.length] as number);
     };
     if (kind === 'gauge')

@@ -1,6 +1,6 @@
 /**
  * Prometheus metrics of a program, and the listener that serves them. prom-client's default metrics
- * do not pass `promtool check metrics`, so the few that matter are here under names of our own.
+ * do not pass `promtool check metrics`, so the few that matter are here.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -28,14 +28,8 @@ interface ProcessReadings {
 
 const read = reading<ProcessReadings>();
 
-/** Of every program. */
-export const processMetrics = {
-  build: read('gauge', 'build_info', {
-    help: 'Always 1.',
-    watch: 'Which versions run. More than one for long: a roll-out stopped half-way.',
-    labels: [label('program'), label('version')],
-    read: ({ program, version }) => [[program, version, 1]],
-  }),
+/** Of every program, under the names that all client libraries of Prometheus have. */
+export const standardMetrics = {
   memory: read('gauge', 'process_resident_memory_bytes', {
     help: 'Resident memory of the process.',
     watch: 'Steady after hours of the same load; a constant rise is a leak.',
@@ -53,6 +47,16 @@ export const processMetrics = {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1e6;
     },
+  }),
+};
+
+/** Of every program. */
+export const processMetrics = {
+  build: read('gauge', 'build_info', {
+    help: 'Build information: 1 for the version that runs.',
+    watch: 'Which versions run. More than one for long: a roll-out stopped half-way.',
+    labels: [label('program'), label('version')],
+    read: ({ program, version }) => [[program, version, 1]],
   }),
   longestBlock: read('gauge', 'event_loop_longest_block_seconds', {
     help: 'Longest time that something blocked the event loop since the last scrape.',
@@ -86,7 +90,9 @@ export function createRegistry(program: string, version: string, loopTickMs = 10
   const delay = monitorEventLoopDelay({ resolution: loopTickMs });
   delay.enable();
   const secondsLate = (sample: number): number => Math.max(sample / 1e6 - loopTickMs, 0) / 1000;
-  readAtScrapes(registry, commonPrefix, processMetrics, { program, version, delay, secondsLate });
+  const readings = { program, version, delay, secondsLate };
+  readAtScrapes(registry, '', standardMetrics, readings);
+  readAtScrapes(registry, commonPrefix, processMetrics, readings);
   return registry;
 }
 

@@ -60,7 +60,6 @@ const panelText = (panel: Panel, id: number, gridPos: object): object => ({
   gridPos,
   datasource,
   fieldConfig: {
-    // Some gauges are -1 where the value is unknown.
     defaults: { unit: panel.unit, ...(panel.asNumber === true ? {} : { custom: { axisSoftMin: 0 } }) },
     overrides: [],
   },

@@ -66,7 +66,7 @@ export const actors: Board = {
       's',
     ),
     partitions(
-      'longshore_actors_writes_refused',
+      'longshore_actors_writes_blocked',
       'Partitions that refuse writes',
       'Their tenants get 503; reads work.',
       'none',
@@ -196,7 +196,7 @@ export const hosts: Board = {
     ),
     graph(
       'Disk of the engine',
-      'Over 0.85 unused images go; over 0.9 the host has a fault. -1: unknown.',
+      'Over 0.85 unused images go; over 0.9 the host has a fault.',
       'percentunit',
       gauge('longshore_agent_disk_used_ratio'),
     ),
@@ -221,7 +221,12 @@ export const hosts: Board = {
       rateOf('longshore_agent_log_lines_dropped_total', 'dropped lines'),
       rateBy('longshore_agent_log_blocks_throttled_total', 'scope'),
     ),
-    graph('Ports free', 'Of PUBLISH_PORTS; -1: unknown.', 'short', gauge('longshore_agent_ports_free')),
+    graph(
+      'Ports free',
+      'Of PUBLISH_PORTS; nothing where they are unknown.',
+      'short',
+      gauge('longshore_agent_ports_free'),
+    ),
     graph('Sandboxes', 'Ready ones stay 0: the engine makes none.', 'short', {
       expr: `sum by (state) (longshore_agent_sandboxes{${chosen}})`,
       legend: '{{state}}',
@@ -244,7 +249,7 @@ export const hosts: Board = {
       legend: 'open',
     }),
     graph('Time until credentials expire', 'Less than a week: the agent could not renew them.', 's', {
-      expr: `(longshore_agent_credentials_expiry_timestamp_seconds{${chosen}} > 0) - time()`,
+      expr: `longshore_agent_credentials_expiry_timestamp_seconds{${chosen}} - time()`,
       legend: '{{instance}}',
     }),
   ],

@@ -4,6 +4,8 @@ import { chosen, count, graph, percentile, percentiles, rateBy, rateOf } from '.
 
 /** Streams and waits end when their client or their time ends, whatever the cluster does. */
 const answered = `${chosen}, route!="container.wait"`;
+/** The jobs of deploy/prometheus/: other programs have metrics of these names, too. */
+const ours = 'job=~"longshore-.+"';
 const requests = 'longshore_gateway_requests_total';
 const seconds = 'longshore_gateway_request_duration_seconds';
 
@@ -13,11 +15,7 @@ export const overview: Board = {
   what: 'Requests, errors, latency and saturation of the gateways, and what every program uses.',
   variables: [{ name: 'instance', metric: 'longshore_build_info' }],
   panels: [
-    count(
-      'Programs down',
-      'Programs that Prometheus cannot scrape.',
-      'count(up{job=~"longshore-.+"} == 0) or vector(0)',
-    ),
+    count('Programs down', 'Programs that Prometheus cannot scrape.', `count(up{${ours}} == 0) or vector(0)`),
     count('Gateways ready', 'Gateways whose /readyz answers 200.', 'sum(longshore_gateway_ready)'),
     count(
       'Hosts lost',
@@ -84,18 +82,18 @@ export const overview: Board = {
       legend: '{{job}} {{instance}}',
     }),
     graph('CPU', 'In cores. Near 1: a program computes on one.', 'short', {
-      expr: `rate(longshore_process_cpu_seconds_total{${chosen}}[$__rate_interval])`,
+      expr: `rate(process_cpu_seconds_total{${ours}, ${chosen}}[$__rate_interval])`,
       legend: '{{job}} {{instance}}',
     }),
     graph('Memory', 'Resident. Steady after hours of the same load.', 'bytes', {
-      expr: `longshore_process_resident_memory_bytes{${chosen}}`,
+      expr: `process_resident_memory_bytes{${ours}, ${chosen}}`,
       legend: '{{job}} {{instance}}',
     }),
     graph(
-      'Moves between NATS servers',
+      'Failovers between NATS servers',
       'A server did not answer.',
       'ops',
-      rateOf('longshore_nats_moves_total', 'moves'),
+      rateOf('longshore_nats_failovers_total', 'failovers'),
     ),
     graph('Versions', 'More than one for long: a roll-out stopped half-way.', 'short', {
       expr: `count by (program, version) (longshore_build_info{${chosen}})`,

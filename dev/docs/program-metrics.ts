@@ -12,14 +12,14 @@ import { forageGauges, forageMetrics, foragePrefix } from '../../gateway/vpn/met
 import { agentGauges, agentMetrics, agentPrefix } from '../../host-agent/metrics.ts';
 import { containerMetrics } from '../../host-agent/usage/container-metrics.ts';
 import { commonPrefix, describe, type MetricDescription } from '../../lib/metric-table.ts';
-import { processMetrics } from '../../lib/metrics.ts';
+import { processMetrics, standardMetrics } from '../../lib/metrics.ts';
 import { natsMetrics } from '../../lib/nats/connection.ts';
 import { spanMetrics } from '../../lib/trace/exporter.ts';
 
 type Program = 'common' | 'gateway' | 'actors' | 'host-agent' | 'forage';
 
 export const programMetrics: Readonly<Record<Program, readonly MetricDescription[]>> = {
-  common: describe(commonPrefix, processMetrics, natsMetrics, spanMetrics),
+  common: [...describe(commonPrefix, processMetrics, natsMetrics, spanMetrics), ...describe('', standardMetrics)],
   gateway: describe(gatewayPrefix, gatewayMetrics, gatewayGauges),
   actors: describe(actorsPrefix, actorsMetrics, longestWork, fleetGauges, partitionGauges, scrubGauges),
   'host-agent': describe(agentPrefix, agentMetrics, agentGauges, containerMetrics),

@@ -69,7 +69,7 @@ export const forageGauges = {
     read: ({ expiries }) => expiries,
   }),
   build: read('gauge', 'build_info', {
-    help: 'Always 1.',
+    help: 'Build information: 1 for the version that answers.',
     watch: 'Which version answers.',
     labels: [label('version')],
     read: ({ version }) => [[version, 1]],

@@ -175,15 +175,16 @@ function leaveWhenSilent(
 }
 
 export const natsMetrics = {
-  moved: counter('nats_moves_total', {
+  failovers: counter('nats_failovers_total', {
     help: 'Times that the program moved from a NATS server that did not answer to another.',
     watch:
       'Any: a NATS server was cut off from the others, or nothing behind it answered for long: see the runbook, “Isolated NATS server”.',
   }),
 };
 
-/** Counts the moves of a program's connection. */
-export const countMoves = (registry: Registry): (() => void) => record(registry, commonPrefix, natsMetrics).moved;
+/** Counts the failovers of a program's connection. */
+export const countFailovers = (registry: Registry): (() => void) =>
+  record(registry, commonPrefix, natsMetrics).failovers;
 
 /** The library has no class of its own for revoked credentials. */
 const isRefusal = (error: Error): boolean =>

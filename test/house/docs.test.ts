@@ -151,7 +151,7 @@ t.test('pages name only metrics, settings and events that exist', (t) => {
   ]);
   const rules = [...below('docs', '.md'), ...below('deploy/prometheus', '.yml')];
   const metricFaults = rules.flatMap((page) =>
-    [...read(page).matchAll(/\blongshore_(?:gateway|actors|agent|process|event|build)_\w+/g)]
+    [...read(page).matchAll(/\b(?:longshore_(?:gateway|actors|agent|nats|trace|event|build)|process)_\w+_\w+/g)]
       .filter(([name]) => !names.has(name))
       .map(([name]) => `${page}: ${name}`),
   );

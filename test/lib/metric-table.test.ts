@@ -84,22 +84,27 @@ t.test('counters and gauges are exposed as those of prom-client', async (t) => {
 
 t.test('a row with a reader has what it reads at each scrape, and nothing of the scrape before', async (t) => {
   const registry = new Registry();
-  const from = { hosts: new Map([['up', 2]]), seconds: 1.5 };
+  const from = { hosts: new Map([['up', 2]]), seconds: 1.5, free: undefined as number | undefined };
   const read = reading<typeof from>();
   const table = {
     hosts: read('gauge', 'hosts', { help, labels: [label('state')], read: ({ hosts }) => [...hosts] }),
     cpu: read('counter', 'cpu_seconds_total', { help, read: ({ seconds }) => seconds }),
+    free: read('gauge', 'ports_free', { help, read: ({ free }) => free }),
   };
   readAtScrapes(registry, prefix, table, from);
   const samples = async (): Promise<string[]> =>
     (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  t.same(await samples(), ['test_hosts{state="up"} 2', 'test_cpu_seconds_total 1.5']);
+  t.same(await samples(), ['test_hosts{state="up"} 2', 'test_cpu_seconds_total 1.5'], 'undefined: no sample');
   t.same(await samples(), ['test_hosts{state="up"} 2', 'test_cpu_seconds_total 1.5'], 'a scrape changes nothing');
   from.hosts = new Map([['lost', 1]]);
   from.seconds = 4;
-  t.same(await samples(), ['test_hosts{state="lost"} 1', 'test_cpu_seconds_total 4']);
+  from.free = 0;
+  t.same(await samples(), ['test_hosts{state="lost"} 1', 'test_cpu_seconds_total 4', 'test_ports_free 0']);
+  from.free = undefined;
+  t.same(await samples(), ['test_hosts{state="lost"} 1', 'test_cpu_seconds_total 4'], 'nor any more');
   t.same(describe(prefix, table), [
     { name: 'test_cpu_seconds_total', type: 'counter', labels: [], help, watch: '' },
     { name: 'test_hosts', type: 'gauge', labels: ['state'], help, watch: '' },
+    { name: 'test_ports_free', type: 'gauge', labels: [], help, watch: '' },
   ]);
 });

@@ -96,7 +96,7 @@ async function isolate(t: Test, place: Place, check: (t: Test, isolation: Isolat
       movedDeadlineMs,
     );
   const metric = (of: Place, name: string): Promise<number> => metricOf(world, of, name);
-  const moves = (of: Place): Promise<number> => metric(of, 'longshore_nats_moves_total');
+  const moves = (of: Place): Promise<number> => metric(of, 'longshore_nats_failovers_total');
 
   await serves();
   const system = await connectSystem(world.nats);

@@ -33,7 +33,7 @@ function everything(): Registry {
     sessionHeld: () => true,
     lastInventoryMs: () => 1000,
     lastSyncMs: () => 1000,
-    usageHoursKept: () => 0,
+    usageRecordsPending: () => 0,
     diskUseUnknown: () => 0,
     diskUsedPercent: () => 50,
     orphansHeld: () => 0,
@@ -57,7 +57,7 @@ t.test('every metric has the agent’s prefix, and gauges are read at the scrape
   const registry = everything();
   const names = registry.getMetricsAsArray().map(({ name }) => name);
   t.same(
-    names.filter((name) => !/^longshore_(agent|build|process|event_loop)_/.test(name)),
+    names.filter((name) => !/^(longshore_(agent|build|event_loop)|process)_/.test(name)),
     [],
   );
   const text = await registry.metrics();
@@ -65,5 +65,8 @@ t.test('every metric has the agent’s prefix, and gauges are read at the scrape
   t.match(text, 'longshore_agent_fault{kind="state_unwritable"} 1');
   t.match(text, 'longshore_agent_fault{kind="cloned_state"} 0');
   t.match(text, 'longshore_agent_sync_timestamp_seconds 1');
+  t.match(text, /^process_cpu_seconds_total [\d.]+$/m, 'under the standard name');
+  for (const unknown of ['ports_free', 'credentials_expiry_timestamp_seconds'])
+    t.notMatch(text, `\nlongshore_agent_${unknown} `, `${unknown} has no sample where it is unknown`);
   t.match(text, 'longshore_agent_reported_items_total{result="acknowledged"} 3');
 });

@@ -68,8 +68,8 @@ t.test('a partition that cannot checkpoint', { timeout: 600_000 }, async (t) => 
       async () => process.metrics(),
       (each) => (each.value('longshore_actors_checkpoint_stalled_seconds', 'partition="0"') ?? 0) > 15,
     );
-    t.equal(metrics.value('longshore_actors_writes_refused', 'partition="0"'), 1);
-    t.equal(metrics.value('longshore_actors_writes_refused', 'partition="1"'), 0);
+    t.equal(metrics.value('longshore_actors_writes_blocked', 'partition="0"'), 1);
+    t.equal(metrics.value('longshore_actors_writes_blocked', 'partition="1"'), 0);
     const alerts = await alertsOn(before.text, metrics.text);
     t.same(
       ['LongshoreWritesRefused', 'LongshoreCheckpointStalled'].filter((alert) => !alerts.includes(alert)),
@@ -85,7 +85,7 @@ t.test('a partition that cannot checkpoint', { timeout: 600_000 }, async (t) => 
       async () => process.metrics(),
       (each) => each.value('longshore_actors_uncheckpointed_commits') === 0,
     );
-    t.equal(metrics.value('longshore_actors_writes_refused'), 0);
+    t.equal(metrics.value('longshore_actors_writes_blocked'), 0);
     t.equal(metrics.value('longshore_actors_checkpoint_stalled_seconds'), 0);
     await process.program.kill9();
     await process.program.start();
@@ -103,7 +103,7 @@ t.test('a partition that cannot checkpoint', { timeout: 600_000 }, async (t) => 
     const metrics = await until(
       'writes are refused',
       async () => ((await other!.create()) === 503 ? process.metrics() : undefined),
-      (each) => each?.value('longshore_actors_writes_refused', 'partition="1"') === 1,
+      (each) => each?.value('longshore_actors_writes_blocked', 'partition="1"') === 1,
     );
     t.ok((await alertsOn(before.text, metrics?.text ?? '')).includes('LongshoreWritesRefused'));
     t.match(process.logged('writes_refused').at(-1)?.['cause'], 'the journal does not acknowledge its next entry');
@@ -113,7 +113,7 @@ t.test('a partition that cannot checkpoint', { timeout: 600_000 }, async (t) => 
     await until('a write', async () => (await other!.create()) === 201);
     await until(
       'the metric says so',
-      async () => (await process.metrics()).value('longshore_actors_writes_refused'),
+      async () => (await process.metrics()).value('longshore_actors_writes_blocked'),
       (refused) => refused === 0,
     );
     t.same(await other!.differences(), nothingLost);

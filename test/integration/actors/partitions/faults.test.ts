@@ -77,7 +77,7 @@ function partitionOn(ground: Ground, store: Store, faults: (real: Store) => Part
   });
   partitions.push(partition);
   const refusesWrites = async (): Promise<boolean> =>
-    /^longshore_actors_writes_refused\{partition="0"\} 1$/m.test(await registry.metrics());
+    /^longshore_actors_writes_blocked\{partition="0"\} 1$/m.test(await registry.metrics());
   return { member, partition, lost, refusesWrites, counts: () => ({ loads, unknown }) };
 }
 
