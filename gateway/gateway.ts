@@ -258,7 +258,7 @@ function unsealOf(
   const issuers = path === undefined ? undefined : hostIssuersOf(path, clock, log);
   if (vault === undefined) return undefined;
   if (issuers === undefined) {
-    notServed(log, { reason: 'HOSTS_ACCOUNT_FILE is not set', todo: 'set it to the hosts.jwt that nats-keys writes' });
+    notServed(log, { why: 'HOSTS_ACCOUNT_FILE is not set', todo: 'set it to the hosts.jwt that nats-keys writes' });
     return undefined;
   }
   return new UnsealService({

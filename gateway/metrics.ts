@@ -71,7 +71,7 @@ export const gatewayMetrics = {
   unseal: counter('unseals_total', {
     help: 'Requests of agents for secrets and registry logins, by result.',
     watch:
-      '`unavailable`: owners or the vault’s keys are away. `refused`: a host asked for what it may not have (event `unseal_refused`): after a re-enrolment, or an attack. `forged`: somebody asked in the name of a host and lacks its key (event `unseal_forged`, which says why): the clock of the host is wrong, `hosts.jwt` of the gateway is an old one, or somebody has credentials of the control plane: replace them. `unsigned`: an agent of the release before (event `unseal_unsigned`): upgrade it. `limited`: a host asks too often.',
+      '`unavailable`: owners or the vault’s keys are away. `refused`: a host asked for what it may not have: after a re-enrolment, or an attack. `forged`: somebody asked in the name of a host and lacks its key: the clock of the host is wrong, `hosts.jwt` of the gateway is an old one, or somebody has credentials of the control plane: replace them. `unsigned`: an agent of the release before: upgrade it. `limited`: a host asks too often. The event `unseal_failed` has these words as its `reason`, and says why.',
     labels: [
       label<Unsealed>(
         'result',

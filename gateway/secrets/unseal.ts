@@ -12,7 +12,7 @@ import Type from 'typebox';
 import { DecodeError, decoder, messageDecoder } from '../../lib/decode.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { AskOwner, Outcome, Question } from '../../lib/rpc/partition-client.ts';
-import type { Log } from '../../lib/log.ts';
+import type { Fields, Log } from '../../lib/log.ts';
 import { rateLimitedLog, type RateLimitedLog } from '../../lib/rate-limited-log.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { registryName } from '../../schemas/api/registry.ts';
@@ -60,14 +60,18 @@ export interface UnsealOptions {
 }
 
 interface NotServed {
-  readonly reason?: string;
+  readonly why?: string;
   readonly error?: Error;
   readonly todo: string;
 }
 
+/** `refused`: by the owner. `unsigned`: by an agent of the release before. */
+type Refusal = Extract<Unsealed, 'refused' | 'invalid' | 'unsigned' | 'forged'>;
+
 /** Everything else of the gateway goes on. */
 export const notServed = (log: Log, { todo, ...cause }: NotServed): void =>
-  log.error('unseal_unavailable', {
+  log.error('unseal_failed', {
+    reason: 'unavailable',
     ...cause,
     effect: 'no container gets a secret or a registry login from this gateway',
     todo: `${todo}: docs/deploy.md, Keys and accounts`,
@@ -76,7 +80,8 @@ export const notServed = (log: Log, { todo, ...cause }: NotServed): void =>
 export class UnsealService {
   readonly #options: UnsealOptions;
   readonly #rates: RateLimiter;
-  readonly #refusals: RateLimitedLog;
+  /** One for each reason: many of one hide none of another. */
+  readonly #refusals: Readonly<Record<Refusal, RateLimitedLog>>;
   #subscription: Subscription | undefined;
   readonly #underWay = new Set<Promise<void>>();
   /** The last of the seals, which are made one in each turn of the event loop. */
@@ -87,7 +92,8 @@ export class UnsealService {
     this.#options = options;
     const rate = { perSecond: unsealsPerSecond, burst: unsealBurst };
     this.#rates = new RateLimiter(rate, clock, { shared: false });
-    this.#refusals = rateLimitedLog(log, limits.refusalLogMs, clock);
+    const limited = (): RateLimitedLog => rateLimitedLog(log, limits.refusalLogMs, clock);
+    this.#refusals = { refused: limited(), invalid: limited(), unsigned: limited(), forged: limited() };
   }
 
   async start(nc: NatsConnection): Promise<void> {
@@ -141,7 +147,7 @@ export class UnsealService {
       ask = decodeUnseal(data);
     } catch (error) {
       if (!(error instanceof DecodeError || error instanceof ProtocolError)) throw error;
-      this.#refusals.warn('unseal_refused', { ...agent, why: error.message });
+      this.#logRefusal('invalid', { ...agent, why: error.message });
       return refused('invalid', error.message);
     }
     return this.#withoutProof(agent, ask) ?? this.#unseal(agent, ask);
@@ -153,14 +159,18 @@ export class UnsealService {
     const { proof, tenant, id: container, peer, network } = ask;
     const asked = { ...sender, tenant, container, peer, network };
     if (proof === undefined) {
-      this.#refusals.warn('unseal_unsigned', { ...asked, why: unsigned });
+      this.#logRefusal('unsigned', { ...asked, why: unsigned });
       // Not for good: an agent that is upgraded gets it. Until then it uses what it kept.
       return ['unsigned', { ok: false, error: 'unavailable', message: unsigned }];
     }
     const fault = faultOfProof({ sender, ask, proof, issuers, nowMs: clock.nowMs() });
     if (fault === undefined) return undefined;
-    this.#refusals.warn('unseal_forged', { ...asked, why: fault });
+    this.#logRefusal('forged', { ...asked, why: fault });
     return ['forged', { ok: false, error: 'refused', message: `the gateway does not believe the agent: ${fault}` }];
+  }
+
+  #logRefusal(reason: Refusal, fields: Fields): void {
+    this.#refusals[reason].warn('unseal_failed', { reason, ...fields });
   }
 
   async #unseal(agent: Sender, ask: UnsealAsk): Promise<Answered> {
@@ -239,7 +249,7 @@ export class UnsealService {
     const { tenant, id: container, peer, network } = ask;
     const message = messageIn(body);
     if (code !== 'forbidden' && code !== 'not_found') return unavailable(message ?? code);
-    this.#refusals.warn('unseal_refused', { ...agent, tenant, container, peer, network, why: message ?? code });
+    this.#logRefusal('refused', { ...agent, tenant, container, peer, network, why: message ?? code });
     return refused('refused', message ?? code);
   }
 
