@@ -2512,17 +2512,17 @@ export interface components {
        */
       interval: number;
       /**
-       * @description Seconds after which a check has failed.
+       * @description Time-out of one check, in seconds.
        * @default 5
        */
       timeout: number;
       /**
-       * @description Failed checks in a row that make it unhealthy.
+       * @description Consecutive failures before the container is unhealthy.
        * @default 3
        */
       retries: number;
       /**
-       * @description Seconds after a start in which failed checks do not count.
+       * @description Grace period after a start, in seconds: failed checks in it do not count.
        * @default 10
        */
       start_period: number;
@@ -2545,7 +2545,7 @@ export interface components {
       /** @description Seconds between the stop signal and SIGKILL. */
       stop_grace_seconds: number;
       /**
-       * @description What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one.
+       * @description Signal sent to stop the container. With SIGTERM, the stop signal that its image names, if it names one.
        * @enum {string}
        */
       stop_signal:
@@ -2571,7 +2571,7 @@ export interface components {
       /** @description Seconds between the stop signal and SIGKILL. Default: `10`. */
       stop_grace_seconds?: number;
       /**
-       * @description What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one. Default: `"SIGTERM"`.
+       * @description Signal sent to stop the container. With SIGTERM, the stop signal that its image names, if it names one. Default: `"SIGTERM"`.
        * @enum {string}
        */
       stop_signal?:
@@ -2600,11 +2600,11 @@ export interface components {
         };
         /** @description Seconds between two checks. Default: `10`. */
         interval?: number;
-        /** @description Seconds after which a check has failed. Default: `5`. */
+        /** @description Time-out of one check, in seconds. Default: `5`. */
         timeout?: number;
-        /** @description Failed checks in a row that make it unhealthy. Default: `3`. */
+        /** @description Consecutive failures before the container is unhealthy. Default: `3`. */
         retries?: number;
-        /** @description Seconds after a start in which failed checks do not count. Default: `10`. */
+        /** @description Grace period after a start, in seconds: failed checks in it do not count. Default: `10`. */
         start_period?: number;
         /** @description If true, an unhealthy container is restarted. Default: `false`. */
         restart_unhealthy?: boolean;

@@ -25,13 +25,18 @@ export const healthDefaults = {
 
 const timing = {
   interval: Seconds(1, limits.healthSeconds, healthDefaults.interval, 'Seconds between two checks.'),
-  timeout: Seconds(1, limits.healthTimeoutSeconds, healthDefaults.timeout, 'Seconds after which a check has failed.'),
-  retries: Seconds(1, limits.healthRetries, healthDefaults.retries, 'Failed checks in a row that make it unhealthy.'),
+  timeout: Seconds(1, limits.healthTimeoutSeconds, healthDefaults.timeout, 'Time-out of one check, in seconds.'),
+  retries: Seconds(
+    1,
+    limits.healthRetries,
+    healthDefaults.retries,
+    'Consecutive failures before the container is unhealthy.',
+  ),
   start_period: Seconds(
     0,
     limits.healthSeconds,
     healthDefaults.start_period,
-    'Seconds after a start in which failed checks do not count.',
+    'Grace period after a start, in seconds: failed checks in it do not count.',
   ),
   restart_unhealthy: Type.Boolean({
     default: healthDefaults.restart_unhealthy,
@@ -76,7 +81,7 @@ const stopGrace = Type.Integer({
   description: 'Seconds between the stop signal and SIGKILL.',
 });
 const stopSignalText =
-  'What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one.';
+  'Signal sent to stop the container. With SIGTERM, the stop signal that its image names, if it names one.';
 
 const removeAfter = Type.Integer({
   minimum: 0,
