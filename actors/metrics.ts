@@ -161,7 +161,7 @@ export const fleetGauges = {
     labels: [label('state')],
     read: (fleet) => {
       const counts = new Map<string, number>();
-      for (const { standing } of fleet.hosts()) counts.set(standing, (counts.get(standing) ?? 0) + 1);
+      for (const { condition } of fleet.hosts()) counts.set(condition, (counts.get(condition) ?? 0) + 1);
       return [...counts];
     },
   }),

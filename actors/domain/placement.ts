@@ -23,7 +23,7 @@ export interface Need {
  */
 export const fits = (host: FleetHost, need: Need): boolean =>
   host.schedulable &&
-  (host.standing === 'up' || host.standing === 'unheard') &&
+  (host.condition === 'up' || host.condition === 'unheard') &&
   host.hasEngine &&
   host.capacity !== null &&
   host.used.cpu_millis + need.cpuMillis <= host.capacity.cpu_millis &&
@@ -55,7 +55,7 @@ const doubtful = 10;
 const shortOfDisk = 5;
 const rank = (host: FleetHost, need: Need): number =>
   pressure(host, need) +
-  (host.standing === 'up' && host.isSound ? 0 : doubtful) +
+  (host.condition === 'up' && host.isSound ? 0 : doubtful) +
   (host.freeDiskBytes === null || need.diskBytes <= host.freeDiskBytes ? 0 : shortOfDisk);
 
 /**

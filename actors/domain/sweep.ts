@@ -104,11 +104,11 @@ function* placing(state: PartitionView, alike: Alike, context: SweepContext): Ge
 function* tellSilence(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
   let budget: number = limits.sweepChanges;
   for (const host of [...state.hostsWithContainers()]) {
-    const standing = context.fleet.standing(host);
+    const condition = context.fleet.condition(host);
     const told = state.toldSilent(host);
     const placed = state.placedOn(host);
-    const isSilent = standing === 'silent' && told < placed.size;
-    if (!isSilent && (standing !== 'up' || told === 0)) continue;
+    const isSilent = condition === 'silent' && told < placed.size;
+    if (!isSilent && (condition !== 'up' || told === 0)) continue;
     const news = [...placed.values()].filter((record) => (record.silentOn === host) !== isSilent);
     for (const { id, tenant } of news.slice(0, budget)) {
       const record = state.tenant(tenant).containers.get(id);
@@ -121,7 +121,7 @@ function* tellSilence(state: PartitionView, context: SweepContext): Generator<Ch
 /** A host that is lost, or back, changes what is shown of its containers, and no record. */
 function* tellLoss(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
   for (const host of [...state.hostsWithContainers()]) {
-    const loss = lossOf(context.fleet.standing(host));
+    const loss = lossOf(context.fleet.condition(host));
     if (loss === state.shownLoss(host)) continue;
     const effects = Array.from(
       state.placedOn(host).values(),
@@ -165,8 +165,8 @@ function* removeEndedJobs(state: PartitionView, context: TurnContext): Generator
 function unsettled(state: PartitionView, context: TurnContext) {
   const records = new Set(state.moving());
   for (const host of state.hostsWithContainers()) {
-    const standing = context.fleet.standing(host);
-    const leaves = standing === 'lost' || standing === 'removed' || context.fleet.host(host)?.draining === true;
+    const condition = context.fleet.condition(host);
+    const leaves = condition === 'lost' || condition === 'removed' || context.fleet.host(host)?.draining === true;
     if (leaves) for (const record of state.placedOn(host).values()) records.add(record);
   }
   return records;

@@ -32,7 +32,7 @@ export { isEmpty, isSuccess, type Reply, type SuccessReply } from '../runtime/do
  * - `unheard`: this process knows nothing of it yet (it had no time to hear a heartbeat), or its
  *   record is damaged; decide nothing because of that.
  */
-export type HostStanding = 'up' | 'silent' | 'lost' | 'fenced' | 'removed' | 'unheard';
+export type HostCondition = 'up' | 'silent' | 'lost' | 'fenced' | 'removed' | 'unheard';
 
 /** The reason that containers of a host have when it is lost, or was taken out. */
 export type HostLoss = 'host_lost' | 'host_removed';
@@ -40,7 +40,7 @@ export type HostLoss = 'host_lost' | 'host_removed';
 export interface FleetHost {
   readonly key: HostKey;
   readonly region: Region;
-  readonly standing: HostStanding;
+  readonly condition: HostCondition;
   /** False while cordoned or draining. */
   readonly schedulable: boolean;
   readonly draining: boolean;
@@ -60,7 +60,7 @@ export interface FleetHost {
 /** The read-only copy of the host directory that every actors process keeps. */
 export interface FleetView {
   host(key: HostKey): FleetHost | undefined;
-  standing(key: HostKey): HostStanding;
+  condition(key: HostKey): HostCondition;
   /** The key of the agent that is enrolled; null: none is. Undefined: not known here. */
   enrolledKey(key: HostKey): string | null | undefined;
   /** Wall time of the last heartbeat; null when none was heard by this process. */

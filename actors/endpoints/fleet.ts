@@ -16,7 +16,7 @@ import { withoutControls } from '../../schemas/visible.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
 import { capacityWithin, ceilingOf, isOverCeiling } from '../domain/host/ceiling.ts';
 import { highestSession, isEnrolled } from '../domain/host/sender.ts';
-import type { FleetHost, FleetView, HostStanding } from '../domain/turn.ts';
+import type { FleetHost, FleetView, HostCondition } from '../domain/turn.ts';
 import { isBehind } from './directory.ts';
 import { ListeningClock } from './listening-clock.ts';
 import { Placements } from './placements.ts';
@@ -131,7 +131,7 @@ export class Fleet implements FleetView {
     return {
       key,
       region: entry.region,
-      standing: this.standing(key),
+      condition: this.condition(key),
       schedulable: !entry.cordoned && !entry.draining,
       draining: entry.draining,
       hasEngine: heard?.engine !== engineAway,
@@ -168,7 +168,7 @@ export class Fleet implements FleetView {
     return this.#entries.get(key)?.publicKey;
   }
 
-  standing(key: HostKey): HostStanding {
+  condition(key: HostKey): HostCondition {
     const entry = this.#entries.get(key);
     if (entry === undefined) {
       const isKnown = this.isSynced(key) && !this.isUnreadable(key);
@@ -282,7 +282,7 @@ export class Fleet implements FleetView {
       const { started, silent } = countsOf(entry.region);
       const isCounted = entry.capacity !== null;
       const others = started - (isCounted ? 1 : 0);
-      const silentOthers = silent - (isCounted && this.standing(key) === 'silent' ? 1 : 0);
+      const silentOthers = silent - (isCounted && this.condition(key) === 'silent' ? 1 : 0);
       return others > 0 && silentOthers * 3 >= others;
     };
   }
@@ -290,11 +290,11 @@ export class Fleet implements FleetView {
   /** Hosts that never said hello do not count: they never sent anything. */
   #countSilent(region: Region): { started: number; silent: number } {
     const started = this.hostsIn(region).filter((key) => (this.#entries.get(key)?.capacity ?? null) !== null);
-    return { started: started.length, silent: started.filter((key) => this.standing(key) === 'silent').length };
+    return { started: started.length, silent: started.filter((key) => this.condition(key) === 'silent').length };
   }
 
-  *hosts(): Iterable<{ readonly key: HostKey; readonly standing: HostStanding }> {
-    for (const key of this.#entries.keys()) yield { key, standing: this.standing(key) };
+  *hosts(): Iterable<{ readonly key: HostKey; readonly condition: HostCondition }> {
+    for (const key of this.#entries.keys()) yield { key, condition: this.condition(key) };
   }
 
   /** The versions of the directories that this process has whole, by partition. */

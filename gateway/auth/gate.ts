@@ -135,7 +135,7 @@ export class Gate {
 
   /** What answers say of the tenant's rate (draft-ietf-httpapi-ratelimit-headers). */
   rateHeaders(tenant: TenantId): readonly string[] {
-    const { left, quota, windowS, fullS } = this.#options.tenantRates.standing(tenant);
+    const { left, quota, windowS, fullS } = this.#options.tenantRates.budget(tenant);
     const policy = `"tenant";q=${quota};w=${windowS}`;
     return ['ratelimit-policy', policy, 'ratelimit', `"tenant";r=${left};t=${fullS}`];
   }

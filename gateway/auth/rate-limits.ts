@@ -72,7 +72,7 @@ export class RateLimiter {
    * How many requests have room now, of how many in how many seconds, and the seconds until all of
    * them have room again. As this gateway sees it: others may have admitted more.
    */
-  standing(key: string): {
+  budget(key: string): {
     readonly left: number;
     readonly quota: number;
     readonly windowS: number;

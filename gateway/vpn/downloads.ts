@@ -67,10 +67,10 @@ export function artifactRoutes(forage: Forage) {
     const access = accessOf(call, peer);
     const loaded = await peers.load(call, access);
     refuseClosed(call, loaded);
-    const standing = peerStateOf(loaded.peer, forage.clock.nowMs());
-    if (standing !== 'active')
+    const peerState = peerStateOf(loaded.peer, forage.clock.nowMs());
+    if (peerState !== 'active')
       throw new Refusal(
-        conflict('disabled', `the peer is ${standing}; enable it, or set a later expires_at, and download again`),
+        conflict('disabled', `the peer is ${peerState}; enable it, or set a later expires_at, and download again`),
       );
     const material = needs === 'certificate' ? await peers.fresh(call, access, loaded, keys) : loaded;
     const subject = { ...material, baseUrl: forage.publicUrl() };

@@ -170,9 +170,9 @@ export function hostFor(
   { fleet }: TurnContext,
 ): FleetHost | 'unknown' | 'unheard' {
   const host = fleet.host(key);
-  const isKnown = host !== undefined && host.standing !== 'removed' && host.standing !== 'fenced';
+  const isKnown = host !== undefined && host.condition !== 'removed' && host.condition !== 'fenced';
   if (isKnown && record.regions.includes(host.region)) return host;
-  return fleet.standing(key) === 'unheard' ? 'unheard' : 'unknown';
+  return fleet.condition(key) === 'unheard' ? 'unheard' : 'unknown';
 }
 
 /** A tenant without regions hears of that, not of registries. */

@@ -49,7 +49,7 @@ export function leaveDrained(record: ContainerRecord, tenant: TenantView, contex
   if (placement.phase !== 'placed') return noChanges;
   const from = context.fleet.host(placement.host);
   // Its word that the container has stopped would not come.
-  if (from === undefined || !from.hasEngine || from.standing === 'silent') return noChanges;
+  if (from === undefined || !from.hasEngine || from.condition === 'silent') return noChanges;
   if (preparationOf(record) !== undefined || leavingOf(record) !== undefined) return noChanges;
   // It has two versions here, and the other host would have one.
   if (isUpdating(record)) return noChanges;
@@ -127,7 +127,7 @@ export function refusalToMove(
   if (preparationOf(record) !== undefined || leavingOf(record) !== undefined)
     return conflict('elsewhere', 'it is moving to another host already: wait until it is there');
   if (isRunningOnce(record)) return conflict('elsewhere', 'it runs once, and would run a second time on another host');
-  const from = context.fleet.standing(placement.host);
+  const from = context.fleet.condition(placement.host);
   return from === 'silent' || from === 'fenced' || from === 'unheard'
     ? conflict(
         'elsewhere',
@@ -139,8 +139,8 @@ export function refusalToMove(
 /** Its tenant asks for this host, and `refusalToMove` has nothing against it. */
 export function moveTo(record: ContainerRecord, host: FleetHost, context: TurnContext): Changes {
   const { placement, observed } = record;
-  const standing = placement.phase === 'placed' ? context.fleet.standing(placement.host) : 'lost';
-  if (standing === 'lost' || standing === 'removed') {
+  const condition = placement.phase === 'placed' ? context.fleet.condition(placement.host) : 'lost';
+  if (condition === 'lost' || condition === 'removed') {
     const placed = placeOn(record, host, 'tenant', context);
     const next = record.desired === 'running' ? placed : { ...placed, observed };
     return toldAll(record, changed(next, [eventOf('placed', next, context)]));
@@ -186,15 +186,15 @@ export function keepMoving(
 ): Changes | undefined {
   const leaving = leavingOf(record);
   if (leaving !== undefined) {
-    const standing = context.fleet.standing(leaving.host);
+    const condition = context.fleet.condition(leaving.host);
     // The platform takes a lost host for one that runs nothing.
-    if (standing === 'lost' || standing === 'removed') return released(record, context);
+    if (condition === 'lost' || condition === 'removed') return released(record, context);
   }
   const preparing = preparationOf(record);
   if (preparing === undefined || record.placement.phase !== 'placed') return undefined;
   const from = context.fleet.host(record.placement.host);
   // A process that has just started does not know the hosts yet.
-  if (from === undefined || context.fleet.standing(preparing.host) === 'unheard') return noChanges;
+  if (from === undefined || context.fleet.condition(preparing.host) === 'unheard') return noChanges;
   const isAsked = from.draining || preparing.chosenBy === 'tenant';
   if (!isAsked && !isUpdating(record)) return giveUp(record, null, context);
   if (preparing.isReady === true) return moveToReady(record, preparing, tenant, context);
@@ -228,7 +228,7 @@ function hostToTake(
 ): FleetHost | undefined {
   const { region } = preparing;
   const host = context.fleet.host(preparing.host);
-  if (host?.schedulable !== true || host.standing !== 'up' || host.region !== region) return undefined;
+  if (host?.schedulable !== true || host.condition !== 'up' || host.region !== region) return undefined;
   if (tenant.settingsDamaged || !regionsThatMayPull(tenant.record, tenant.record.regions, record.spec).includes(region))
     return undefined;
   const isSameRegion = record.placement.phase === 'placed' && record.placement.region === region;
@@ -277,7 +277,7 @@ export function handlePreparation(
   const { status, reason } = observation;
   if (gone || status === 'failed' || status === 'backoff') return giveUp(record, reason, context);
   if (status !== 'stopped' || preparing.isReady === true) return noChanges;
-  if (context.fleet.standing(preparing.host) === 'up') return moveToReady(record, preparing, tenant, context);
+  if (context.fleet.condition(preparing.host) === 'up') return moveToReady(record, preparing, tenant, context);
   // It is not repeated; the sweep goes on from here.
   return toldAll(record, changed({ ...record, preparing: { ...preparing, isReady: true } }, []));
 }

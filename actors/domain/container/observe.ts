@@ -284,8 +284,8 @@ export function settle(state: PartitionView, record: ContainerRecord, context: T
     return record.desired === 'running' ? placed(record, tenant, context) : noChanges;
   }
   const { host, chosenBy } = record.placement;
-  const standing = context.fleet.standing(host);
-  if (standing === 'lost' || standing === 'removed') {
+  const condition = context.fleet.condition(host);
+  if (condition === 'lost' || condition === 'removed') {
     // The host that it was moved from may still run it.
     if (record.desired === 'removed')
       return leavingOf(record) === undefined ? leaveTombstone(record, context) : noChanges;
@@ -293,7 +293,7 @@ export function settle(state: PartitionView, record: ContainerRecord, context: T
     return chosenBy === 'platform' ? replace(record, tenant, context) : noChanges;
   }
   // It may still run there, also where the host was being drained.
-  if (standing === 'fenced') return noChanges;
+  if (condition === 'fenced') return noChanges;
   if (context.fleet.host(host)?.draining !== true || chosenBy !== 'platform') return noChanges;
   switch (record.desired) {
     case 'running':

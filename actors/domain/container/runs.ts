@@ -40,6 +40,6 @@ export function upMs(
   sinceMs: number,
   context: TurnContext,
 ): number | undefined {
-  if (placement.phase !== 'placed' || context.fleet.standing(placement.host) !== 'up') return undefined;
+  if (placement.phase !== 'placed' || context.fleet.condition(placement.host) !== 'up') return undefined;
   return isUp(observed) ? context.servedMs - sinceMs : undefined;
 }

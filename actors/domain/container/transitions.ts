@@ -67,8 +67,8 @@ export const causedBy = ({ requestId, trace }: TurnContext, generation: number):
 /** Whether a host has it, or may have it. */
 export function isOnHost(record: ContainerRecord, context: TurnContext): boolean {
   if (record.placement.phase === 'unplaced') return false;
-  const standing = context.fleet.standing(record.placement.host);
-  return standing !== 'lost' && standing !== 'removed';
+  const condition = context.fleet.condition(record.placement.host);
+  return condition !== 'lost' && condition !== 'removed';
 }
 
 /** Forgets the explanation that a new attempt replaces, and keeps what counts over attempts. */
@@ -134,7 +134,7 @@ export function findHost(record: ContainerRecord, tenant: TenantView, context: T
   const lost = lostWith(record);
   const last = lost && context.fleet.host(lost.host);
   // Its copy may still run there.
-  const isBack = last?.standing === 'up' && regions.includes(last.region) && !excluded.has(last.key);
+  const isBack = last?.condition === 'up' && regions.includes(last.region) && !excluded.has(last.key);
   if (isBack && fits(last, need)) return last;
   return choose(context.fleet, regions, need, excluded);
 }
@@ -174,7 +174,7 @@ export function unplace(record: ContainerRecord, context: TurnContext): Containe
   const { preparing: _preparing, silentOn: _silentOn, ...rest } = movedTo(record, undefined, context);
   const { placement, desired } = record;
   const isLost =
-    placement.phase === 'placed' && desired === 'running' && context.fleet.standing(placement.host) === 'lost';
+    placement.phase === 'placed' && desired === 'running' && context.fleet.condition(placement.host) === 'lost';
   return withNext(rest, context, {
     placement: {
       phase: 'unplaced',

@@ -20,7 +20,7 @@ import { policyOf } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { internalDomain, ipv6Of, labelOf } from '../../../schemas/tenant-network.ts';
 import { isInNetwork } from '../members.ts';
-import type { FleetView, HostLoss, HostStanding, TurnContext } from '../turn.ts';
+import type { FleetView, HostLoss, HostCondition, TurnContext } from '../turn.ts';
 import { moveView } from './moving.ts';
 import { upMs } from './runs.ts';
 import { isUpdating, updateShown } from './updates.ts';
@@ -31,9 +31,9 @@ export interface ShownStatus {
 }
 
 /** Why all containers of the host are shown as lost; undefined: they are not. */
-export function lossOf(standing: HostStanding): HostLoss | undefined {
-  if (standing === 'lost') return 'host_lost';
-  return standing === 'fenced' || standing === 'removed' ? 'host_removed' : undefined;
+export function lossOf(condition: HostCondition): HostLoss | undefined {
+  if (condition === 'lost') return 'host_lost';
+  return condition === 'fenced' || condition === 'removed' ? 'host_removed' : undefined;
 }
 
 /** The status that readers see: the record's, unless the state of its host overrides it. */
@@ -41,11 +41,11 @@ export function shownStatus(record: ContainerRecord, fleet: FleetView): ShownSta
   if (record.desired === 'removed') return { status: 'removing', reason: record.observed.reason };
   const { status, reason } = record.observed;
   if (record.placement.phase === 'unplaced') return { status, reason };
-  const standing = fleet.standing(record.placement.host);
-  const loss = lossOf(standing);
+  const condition = fleet.condition(record.placement.host);
+  const loss = lossOf(condition);
   if (loss !== undefined) return { status: 'lost', reason: loss };
   // `pending` says that no host has taken it up, which silence does not change.
-  if (standing === 'silent' && status !== 'pending') return { status: 'unknown', reason: 'host_silent' };
+  if (condition === 'silent' && status !== 'pending') return { status: 'unknown', reason: 'host_silent' };
   return { status, reason };
 }
 

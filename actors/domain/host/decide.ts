@@ -63,7 +63,7 @@ function statusOf(record: HostRecord, fleet: FleetView): HostStatus {
   // Enrolled is not enough: what it offers is known when its agent has said hello.
   if (record.publicKey === null || record.capacity === null) return 'joining';
   if (record.lostSinceMs !== null) return 'lost';
-  return fleet.standing(record.key) === 'up' ? 'up' : 'unknown';
+  return fleet.condition(record.key) === 'up' ? 'up' : 'unknown';
 }
 
 export function hostView(record: HostRecord, fleet: FleetView): HostView {
@@ -217,7 +217,7 @@ function isEmptied(record: HostRecord, fleet: FleetView): boolean {
   if (record.capacity === null) return true;
   if (record.lostSinceMs !== null) return true;
   const isUnused = fleet.beat(record.key)?.used.containers === 0 && fleet.host(record.key)?.used.containers === 0;
-  return record.draining && isUnused && fleet.standing(record.key) === 'up';
+  return record.draining && isUnused && fleet.condition(record.key) === 'up';
 }
 
 /**

@@ -41,7 +41,7 @@ function blockOf(
   if (placement.phase === 'placed' && placement.chosenBy === 'tenant') return 'pinned';
   if (isRunningOnce(record)) return 'runs_once';
   const from = context.fleet.host(host);
-  if (from?.standing === 'silent') return 'host_silent';
+  if (from?.condition === 'silent') return 'host_silent';
   if (from?.hasEngine === false) return 'engine_unavailable';
   if (desired === 'stopped' || findHost(record, state.tenant(record.tenant), context) !== undefined) return undefined;
   return preparing?.givenUp ?? 'no_host';

@@ -140,8 +140,8 @@ export function serve(state: PartitionView, ask: Of<'network.serve'>, context: T
   const { host: _before, ...rest } = record;
   const next: NetworkRecord = { ...rest, ...(ask.by === null ? {} : { host: ask.by }), updatedAtMs: nowMs };
   if (ask.by === (record.host ?? null)) return answer(shown('ok', record, network));
-  const standing = ask.by === null ? 'up' : fleet.standing(ask.by);
-  if (standing === 'removed' || standing === 'fenced')
+  const condition = ask.by === null ? 'up' : fleet.condition(ask.by);
+  if (condition === 'removed' || condition === 'fenced')
     return invalid({ 'host_keys.0': ['is no host of this cluster; enrol it first'] });
   if (ask.by !== null && record.settings.tenant_network === false) return aimless;
   const cidrsOf = (pools: Parameters<typeof poolsOf>[0]): Cidr[] =>
@@ -242,11 +242,11 @@ function entryOf(network: KnownNetwork, serial: string, nowMs: number): Revocati
   const lease = pausable.get(serial);
   const state = lease?.state;
   if (lease === undefined || state?.phase !== 'held') return undefined;
-  const standing = peerStateOf(state, nowMs);
-  if (standing === 'active' && network.serves(lease.tenant)) return undefined;
+  const peerState = peerStateOf(state, nowMs);
+  if (peerState === 'active' && network.serves(lease.tenant)) return undefined;
   const certificate = state.certificates.find((ref) => ref.serial === serial);
   if (certificate === undefined || certificate.notAfterMs <= nowMs) return undefined;
-  const atMs = standing === 'expired' ? (state.expiresAtMs ?? nowMs) : nowMs;
+  const atMs = peerState === 'expired' ? (state.expiresAtMs ?? nowMs) : nowMs;
   return { serial, atMs, reason: 'certificateHold' };
 }
 

@@ -229,10 +229,10 @@ export function count(state: PartitionView, { nowMs }: TurnContext): Turn {
   let earliest: number | null = null;
   for (const { peers } of state.tenants()) {
     for (const record of peers.records.values()) {
-      const standing = peerStateOf(record, nowMs);
-      counts[standing]++;
+      const peerState = peerStateOf(record, nowMs);
+      counts[peerState]++;
       const { notAfterMs } = record.certificate;
-      if (standing === 'active' && (earliest === null || notAfterMs < earliest)) earliest = notAfterMs;
+      if (peerState === 'active' && (earliest === null || notAfterMs < earliest)) earliest = notAfterMs;
     }
   }
   return answer(data('ok', { ...counts, earliest } satisfies PeerCount));

@@ -63,8 +63,8 @@ export function unsealNetwork(
 
 /** By the directory, as for a sync of a host that another owner has. */
 export function refusalOfHost(host: HostKey, user: string, { fleet }: TurnContext): Turn | undefined {
-  const standing = fleet.standing(host);
-  if (standing === 'fenced' || standing === 'removed') return refuse('forbidden', 'this host was removed');
+  const condition = fleet.condition(host);
+  if (condition === 'fenced' || condition === 'removed') return refuse('forbidden', 'this host was removed');
   const enrolled = fleet.enrolledKey(host);
   if (enrolled === undefined) return refuse('unavailable', 'the key of this host is not known yet');
   return enrolled === user ? undefined : refuse('forbidden', 'this key is not enrolled for this host');

@@ -23,7 +23,7 @@ import {
   invalid,
   refuse,
   type Changes,
-  type HostStanding,
+  type HostCondition,
   type Turn,
   type TurnContext,
 } from '../turn.ts';
@@ -65,7 +65,7 @@ export function hosts(state: PartitionView, ask: Of<'tenant.hosts'>, { fleet }: 
   const all = tenant.record.regions.flatMap((region) =>
     fleet
       .hostsIn(region)
-      .filter((key) => isThere(fleet.standing(key)))
+      .filter((key) => isThere(fleet.condition(key)))
       .map((key): TenantHost => ({ key, region })),
   );
   const { limit, after } = ask;
@@ -73,7 +73,7 @@ export function hosts(state: PartitionView, ask: Of<'tenant.hosts'>, { fleet }: 
   return pageByKey(all, { keyOf: ({ key }) => key, limit, after, maxBytes, render: (host) => JSON.stringify(host) });
 }
 
-const isThere = (standing: HostStanding): boolean => standing !== 'removed' && standing !== 'fenced';
+const isThere = (condition: HostCondition): boolean => condition !== 'removed' && condition !== 'fenced';
 
 const view = (record: TenantRecord): TenantView => ({
   id: record.tenant,

@@ -136,7 +136,7 @@ export class Heartbeats {
       const own = new Set(owned());
       // What this process hears itself is newer, such as its own messages.
       const isCounted = (host: HostKey): boolean =>
-        !own.has(partitionOf(host, partitions)) && fleet.standing(host) !== 'fenced';
+        !own.has(partitionOf(host, partitions)) && fleet.condition(host) !== 'fenced';
       for (const { host, beat } of message.beats) if (isCounted(host)) fleet.takeHeartbeat(host, beat);
       for (const host of message.same) if (isCounted(host)) fleet.heardAgain(host);
     } catch (error) {

@@ -20,7 +20,7 @@ function refusalOf(
   const { fleet, clock } = options;
   const { host } = sender;
   // A fenced host changes nothing (invariant A7).
-  if (fleet.standing(host) === 'fenced') return 'unavailable';
+  if (fleet.condition(host) === 'fenced') return 'unavailable';
   // Without the host's directory entry, a new owner cannot tell which sessions are over.
   if (!fleet.isSynced(host)) return 'unavailable';
   if (!isFromEnrolled(options, partition, sender)) {

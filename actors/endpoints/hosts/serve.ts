@@ -124,7 +124,7 @@ export function subscribeHeartbeats(
     decode: decodeBeat,
     handle: (sender, beat) => {
       // The silence of a fenced host is counted from when it was fenced.
-      if (fleet.standing(sender.host) === 'fenced') return;
+      if (fleet.condition(sender.host) === 'fenced') return;
       if (fleet.isEnrolled(sender)) onHeard(sender.host, beat);
       else countRefused(options, 'beat', sender);
     },

@@ -133,7 +133,7 @@ function lookFor(
   if (isHome ? [...state.damagedHosts()].includes(host) : fleet.isUnreadable(host)) {
     return held === undefined ? undefined : keepsWhatItRuns(common, held);
   }
-  if ((isHome && home === undefined && wasRemoved(state, sender)) || fleet.standing(host) === 'fenced') {
+  if ((isHome && home === undefined && wasRemoved(state, sender)) || fleet.condition(host) === 'fenced') {
     // An operator removed this host, so it learns nothing about containers any more.
     const head = { ...common, same: true, fenced: true as const, orphan_word: null };
     return { head, gone: [], ...noLists };

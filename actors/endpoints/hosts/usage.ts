@@ -23,7 +23,7 @@ export interface UsageOptions extends HostServerOptions {
 /** A fenced host changes nothing; only the enrolled agent speaks for its host (invariant A7). */
 function isHeard(options: HostServerOptions, partition: Partition, sender: Sender): boolean {
   const { fleet } = options;
-  if (fleet.standing(sender.host) === 'fenced' || !fleet.isSynced(sender.host)) return false;
+  if (fleet.condition(sender.host) === 'fenced' || !fleet.isSynced(sender.host)) return false;
   if (isFromEnrolled(options, partition, sender)) return true;
   countRefused(options, 'usage', sender);
   return false;

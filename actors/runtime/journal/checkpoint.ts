@@ -131,7 +131,7 @@ export function batchWrites(
   entries: readonly Commit[],
   digest: RecordsDigest,
   markAt: (number: number) => Mark,
-  standing: CheckpointState = { mark: 0, clock: noReading },
+  before: CheckpointState = { mark: 0, clock: noReading },
 ): StoreWrite[] {
   const newest = new Map<string, Encoded | null>();
   const operations: OperationRecord[] = [];
@@ -140,8 +140,8 @@ export function batchWrites(
     operations.push(...entry.operations);
   }
   const newestEntry = entries.at(-1);
-  const last = newestEntry?.number ?? standing.mark;
-  const stored: StoredClock = { mark: last, ...(newestEntry?.clock ?? standing.clock) };
+  const last = newestEntry?.number ?? before.mark;
+  const stored: StoredClock = { mark: last, ...(newestEntry?.clock ?? before.clock) };
   const writes: StoreWrite[] = Array.from(newest, ([key, value]) => ({ key, value }));
   if (operations.length > 0) {
     writes.push({ key: keys.operations(last), value: encodeValue(operations), ttlMs: limits.operationTtlMs });

@@ -1,12 +1,12 @@
 /**
- * Decisions about a container, as tables: what is asked, in every status and standing of its host.
+ * Decisions about a container, as tables: what is asked, in every status and condition of its host.
  */
 import t from 'tap';
 import { create as createContainer } from '../../../actors/domain/container/create.ts';
 import * as decide from '../../../actors/domain/container/decide.ts';
 import { isAhead, observe, observePull, settle } from '../../../actors/domain/container/observe.ts';
 import type { PartitionState } from '../../../actors/domain/state.ts';
-import { isEmpty, noChanges, type Changes, type HostStanding, type Turn } from '../../../actors/domain/turn.ts';
+import { isEmpty, noChanges, type Changes, type HostCondition, type Turn } from '../../../actors/domain/turn.ts';
 import type {
   ContainerRecord,
   ContainerStatus,
@@ -71,7 +71,7 @@ t.test('the progress of a pull', (t) => {
   t.same([told.events, told.effects], [[], []], 'and nobody is told');
   apply(state, told);
   t.same(shown(state), pull);
-  t.equal(shown(state, fleetOf(fleetHost(h1, { standing: 'silent' }))), undefined, 'not while the host is silent');
+  t.equal(shown(state, fleetOf(fleetHost(h1, { condition: 'silent' }))), undefined, 'not while the host is silent');
   state.put({ ...pulling, observed: observation('starting') });
   state.put(pulling);
   t.equal(shown(state), undefined, 'not that of an earlier pull');
@@ -159,7 +159,7 @@ t.test('create', (t) => {
     ],
     [
       'host of which nothing is known yet → unavailable',
-      create(stateOf(), { ...empty, standing: () => 'unheard' }, specOf('x', { host_key: h1 })),
+      create(stateOf(), { ...empty, condition: () => 'unheard' }, specOf('x', { host_key: h1 })),
       'unavailable',
       {},
     ],
@@ -285,8 +285,8 @@ t.test('idempotency key', (t) => {
   t.end();
 });
 
-const standings: HostStanding[] = ['up', 'silent', 'lost', 'fenced', 'removed', 'unheard'];
-const gone = new Set<HostStanding>(['lost', 'removed']);
+const conditions: HostCondition[] = ['up', 'silent', 'lost', 'fenced', 'removed', 'unheard'];
+const gone = new Set<HostCondition>(['lost', 'removed']);
 const statuses: ContainerStatus[] = [
   'pending',
   'pulling',
@@ -297,7 +297,7 @@ const statuses: ContainerStatus[] = [
   'stopped',
   'failed',
 ];
-const fleetWith = (standing: HostStanding) => fleetOf(fleetHost(h1, { standing }), fleetHost(h2));
+const fleetWith = (condition: HostCondition) => fleetOf(fleetHost(h1, { condition }), fleetHost(h2));
 
 t.test('a report from before a restore is said again, until the host has the restored generation', (t) => {
   const record = container({ generation: 4, placement: placedOn(h1) });
@@ -312,14 +312,14 @@ t.test('a report from before a restore is said again, until the host has the res
   t.end();
 });
 
-t.test('start, in every status and standing', (t) => {
+t.test('start, in every status and condition', (t) => {
   for (const desired of ['running', 'stopped', 'removed'] as const) {
     for (const status of statuses) {
-      for (const standing of standings) {
+      for (const condition of conditions) {
         const record = container({ desired, observed: observation(status) });
-        const context = contextOf(fleetWith(standing));
+        const context = contextOf(fleetWith(condition));
         const turn = decide.start(stateOf(record), ask('container.start', record), context);
-        const name = `${desired}, ${status}, host ${standing}`;
+        const name = `${desired}, ${status}, host ${condition}`;
         if (desired === 'removed') {
           t.equal(turn.reply.code, 'conflict', name);
           continue;
@@ -334,8 +334,8 @@ t.test('start, in every status and standing', (t) => {
         t.equal(next.desired, 'running', name);
         t.ok(next.generation > record.generation, `${name} → a new generation`);
         const host = next.placement.phase === 'placed' ? next.placement.host : undefined;
-        t.equal(host, gone.has(standing) ? h2 : h1, `${name} → ${String(host)}`);
-        const keeps = !gone.has(standing) && !['stopped', 'failed'].includes(status);
+        t.equal(host, gone.has(condition) ? h2 : h1, `${name} → ${String(host)}`);
+        const keeps = !gone.has(condition) && !['stopped', 'failed'].includes(status);
         t.equal(next.observed.status, keeps ? status : 'pending', name);
       }
     }
@@ -387,14 +387,14 @@ t.test('start of a rejected container forgets the rejections', (t) => {
   t.end();
 });
 
-t.test('stop, in every status and standing', (t) => {
+t.test('stop, in every status and condition', (t) => {
   for (const status of statuses) {
-    for (const standing of standings) {
+    for (const condition of conditions) {
       const record = container({ observed: observation(status) });
-      const context = contextOf(fleetWith(standing));
+      const context = contextOf(fleetWith(condition));
       const next = changedRecord(decide.stop(stateOf(record), ask('container.stop', record), context));
       t.match(next, { desired: 'stopped', generation: 3, placement: record.placement });
-      t.equal(next.observed.status, gone.has(standing) ? 'stopped' : status, `${status}, host ${standing}`);
+      t.equal(next.observed.status, gone.has(condition) ? 'stopped' : status, `${status}, host ${condition}`);
     }
   }
   const stopped = container({ desired: 'stopped' });
@@ -408,15 +408,15 @@ t.test('stop, in every status and standing', (t) => {
   t.end();
 });
 
-t.test('delete, in every standing', (t) => {
-  for (const standing of standings) {
+t.test('delete, in every condition', (t) => {
+  for (const condition of conditions) {
     const record = container();
-    const context = contextOf(fleetWith(standing));
+    const context = contextOf(fleetWith(condition));
     const turn = decide.remove(stateOf(record), ask('container.delete', record), context);
     t.equal(turn.reply.code, 'accepted');
     t.equal(dataOf(turn)['status'], 'removing');
     const [next] = turn.changes.records;
-    t.equal(next?.kind, gone.has(standing) ? 'tombstone' : 'container', `host ${standing}`);
+    t.equal(next?.kind, gone.has(condition) ? 'tombstone' : 'container', `host ${condition}`);
     if (next?.kind === 'container') t.match(next, { desired: 'removed', generation: 3 });
   }
   const waiting = container({ placement: unplaced });
@@ -675,7 +675,7 @@ t.test('settle: what waits, and what must leave', (t) => {
     [
       'host fenced while it was drained → stays',
       {},
-      fleetOf(fleetHost(h1, { standing: 'fenced', draining: true, schedulable: false }), fleetHost(h2)),
+      fleetOf(fleetHost(h1, { condition: 'fenced', draining: true, schedulable: false }), fleetHost(h2)),
       nothing,
     ],
     ['host lost → placed elsewhere', {}, fleetWith('lost'), { records: [{ placement: { host: h2 } }] }],
@@ -683,7 +683,7 @@ t.test('settle: what waits, and what must leave', (t) => {
     [
       'host lost, no other → waits',
       {},
-      fleetOf(fleetHost(h1, { standing: 'lost' })),
+      fleetOf(fleetHost(h1, { condition: 'lost' })),
       { records: [{ placement: unplaced, observed: { status: 'pending', reason: 'no_host' } }] },
     ],
     [
@@ -730,7 +730,7 @@ t.test('settle: what waits, and what must leave', (t) => {
 t.test('settle keeps to the caps of the regions', (t) => {
   const settings = tenant({ regions: [region('default'), region('us')], regionCaps: { us: { containers: 0 } } });
   const before = container();
-  const fleet = fleetOf(fleetHost(h1, { standing: 'lost' }), fleetHost(h2, { region: region('us') }));
+  const fleet = fleetOf(fleetHost(h1, { condition: 'lost' }), fleetHost(h2, { region: region('us') }));
   t.match(settle(stateOf(settings, before), before, contextOf(fleet)).records, [{ placement: unplaced }]);
   const full = tenant({ regionCaps: { default: { containers: 1 } } });
   t.match(

@@ -126,7 +126,7 @@ t.test('a reader waits for what it looks at', (t) => {
   t.equal(
     domain.dirtyKeyOf({ type: 'host.get', host: h1, ...asker }),
     wholePartition,
-    'which has its use and standing',
+    'which has its use and condition',
   );
   const start = { type: 'container.start', tenant: acme, id, op: 'o' as WriteAsk['op'], ...asker } as const;
   t.equal(domain.dirtyKeyAround(start), 'of acme', 'a refusal speaks of names and caps too');

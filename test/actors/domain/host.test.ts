@@ -8,7 +8,7 @@ import { inParts, partText } from '../../../lib/rpc/parts.ts';
 import { choose, fits } from '../../../actors/domain/placement.ts';
 import { expired, sweep, type SweepContext } from '../../../actors/domain/sweep.ts';
 import * as tenantDecide from '../../../actors/domain/tenant/decide.ts';
-import { noChanges, type Changes, type FleetView, type HostStanding } from '../../../actors/domain/turn.ts';
+import { noChanges, type Changes, type FleetView, type HostCondition } from '../../../actors/domain/turn.ts';
 import { runAtOnce } from '../../../lib/time/slices.ts';
 import { WaitingByTenant } from '../../../actors/domain/tenant/turns.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../../schemas/api/container.ts';
@@ -365,15 +365,15 @@ t.test('placement: fits', (t) => {
     ['memory short', { capacity: tight, used: { ...none, mem_bytes: 1 } }, false],
     ['as many containers as it may have', { capacity: tight, used: { ...none, containers: 1 } }, false],
     ['cordoned', { schedulable: false }, false],
-    ['silent', { standing: 'silent' }, false],
-    ['lost', { standing: 'lost' }, false],
+    ['silent', { condition: 'silent' }, false],
+    ['lost', { condition: 'lost' }, false],
     ['not started yet', { capacity: null }, false],
     ['as many free ports as it needs', { freePorts: 2 }, true],
     ['ports short', { freePorts: 1 }, false],
     ['less free disk than it may write', { freeDiskBytes: 0 }, true],
     ['its engine is away', { hasEngine: false }, false],
     ['it tells of faults, and may be the only one', { isSound: false }, true],
-    ['no message has named it yet, as after a start of everything', { standing: 'unheard' }, true],
+    ['no message has named it yet, as after a start of everything', { condition: 'unheard' }, true],
   ];
   for (const [name, more, expected] of rows) t.equal(fits(fleetHost(h1, more), need), expected, name);
   t.end();
@@ -386,7 +386,7 @@ t.test('placement: choose', (t) => {
   const here = [region('default')];
   t.equal(choose(two, here, need, new Set())?.key, h2, 'the emptier');
   t.equal(choose(two, here, need, new Set([h2]))?.key, h1, 'without the excluded');
-  for (const doubtful of [{ isSound: false }, { standing: 'unheard' as const }]) {
+  for (const doubtful of [{ isSound: false }, { condition: 'unheard' as const }]) {
     const pair = fleetOf(fleetHost(h1, doubtful), fleetHost(h2, { used }));
     t.equal(choose(pair, here, need, new Set())?.key, h2, `another first, however full: ${JSON.stringify(doubtful)}`);
     t.equal(choose(pair, here, need, new Set([h2]))?.key, h1, 'and that one where there is no other');
@@ -547,8 +547,8 @@ t.test('desired: what is placed on a host, in parts that fit a message', (t) => 
   t.end();
 });
 
-const fleetWithBeat = (standing: HostStanding, containers: number): FleetView => ({
-  ...fleetOf(fleetHost(h1, { standing, used: { ...none, containers } })),
+const fleetWithBeat = (condition: HostCondition, containers: number): FleetView => ({
+  ...fleetOf(fleetHost(h1, { condition, used: { ...none, containers } })),
   beat: () => ({ used: { ...none, containers }, engine: 'test', orphansHeld: 0, volumesLeft: 0, faults: [], room: {} }),
 });
 

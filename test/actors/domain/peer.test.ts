@@ -204,9 +204,9 @@ t.test('what a peer is called: active, disabled, expired', (t) => {
     peerRecord({ ...more, certificate: certificate({ notAfterMs: 5_000_000 + index }) }, `p${index}`),
   );
   const state = stateOf(...records);
-  for (const [index, [, standing]] of cases.entries()) {
+  for (const [index, [, peerState]] of cases.entries()) {
     const peer = records[index]?.id ?? peerId();
-    t.equal(dataOf<PeerView>(read(state, { type: 'peer.get', tenant: acme, peer })).state, standing);
+    t.equal(dataOf<PeerView>(read(state, { type: 'peer.get', tenant: acme, peer })).state, peerState);
     t.equal(read(state, { type: 'peer.material', tenant: acme, peer }).code, 'ok');
   }
   t.same(dataOf(read(state, { type: 'peer.count', partition: 0 })), {

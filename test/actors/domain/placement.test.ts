@@ -107,7 +107,7 @@ t.test('free disk: first where all that it may write has room', (t) => {
   t.equal(pair(tight, { ...half, ...enough }), keyOf(2), 'however full');
   t.equal(pair(tight, half), keyOf(2), 'a host that does not say may have room');
   t.equal(pair(enough, half), keyOf(1));
-  for (const more of [doubtful, { standing: 'unheard' as const }]) {
+  for (const more of [doubtful, { condition: 'unheard' as const }]) {
     t.equal(
       pair({ ...tight, ...half }, { ...enough, ...more }),
       keyOf(1),
@@ -121,7 +121,7 @@ t.test('free disk: first where all that it may write has room', (t) => {
 
 t.test('no host is chosen that lacks ports, and one is while any has them', (t) => {
   const host = fc.record({
-    standing: fc.constantFrom('up' as const, 'unheard' as const, 'silent' as const),
+    condition: fc.constantFrom('up' as const, 'unheard' as const, 'silent' as const),
     isSound: fc.boolean(),
     freePorts: fc.option(fc.nat({ max: 4 })),
     freeDiskBytes: fc.option(fc.nat({ max: 200 })),
@@ -132,8 +132,8 @@ t.test('no host is chosen that lacks ports, and one is while any has them', (t) 
       const hosts = all.map((each, index) => fleetHost(keyOf(index), each));
       const found = choose(fleetOf(...hosts), [region('default')], { ...need, ports }, new Set());
       const canTake = hosts.filter(
-        ({ standing, freePorts, used }) =>
-          standing !== 'silent' && used !== roomy && (freePorts === null || freePorts >= ports),
+        ({ condition, freePorts, used }) =>
+          condition !== 'silent' && used !== roomy && (freePorts === null || freePorts >= ports),
       );
       return found === undefined ? canTake.length === 0 : canTake.includes(found);
     }),

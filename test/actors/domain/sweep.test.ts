@@ -2,7 +2,7 @@
 import t from 'tap';
 import { goneFrom } from '../../../actors/domain/host/strangers.ts';
 import { expiredKeys, sweep, type SweepContext } from '../../../actors/domain/sweep.ts';
-import { noChanges, type FleetHost, type HostStanding } from '../../../actors/domain/turn.ts';
+import { noChanges, type FleetHost, type HostCondition } from '../../../actors/domain/turn.ts';
 import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -47,7 +47,7 @@ const sweepOf = (hosts: readonly FleetHost[], ...records: readonly ContainerReco
 
 t.test('from which hosts containers are placed elsewhere', (t) => {
   const other = fleetHost(h2);
-  const standings: [HostStanding, HostKey][] = [
+  const conditions: [HostCondition, HostKey][] = [
     ['up', h1],
     ['silent', h1],
     ['unheard', h1],
@@ -55,9 +55,9 @@ t.test('from which hosts containers are placed elsewhere', (t) => {
     ['lost', h2],
     ['removed', h2],
   ];
-  for (const [standing, host] of standings) {
-    const { hosts } = sweepOf([fleetHost(h1, { standing }), other], container());
-    t.same(hosts, [host], standing);
+  for (const [condition, host] of conditions) {
+    const { hosts } = sweepOf([fleetHost(h1, { condition }), other], container());
+    t.same(hosts, [host], condition);
   }
   t.same(sweepOf([other], container()).hosts, [h2], 'one that the directory does not have any more');
   t.end();
@@ -66,9 +66,9 @@ t.test('from which hosts containers are placed elsewhere', (t) => {
 t.test('a silent host, and one that is heard again, are events of its containers, once each', (t) => {
   const records = [container({}, 'a'), container({ desired: 'removed' }, 'b')];
   let state = stateOf(...records);
-  const swept = (standing: HostStanding): string[] => {
+  const swept = (condition: HostCondition): string[] => {
     const none = { silentMs: () => 0, regionIsSilent: () => false, hostLostMs: 1000, onFault: () => t.fail() };
-    const context = contextOf(fleetOf(fleetHost(h1, { standing })));
+    const context = contextOf(fleetOf(fleetHost(h1, { condition })));
     const events = [];
     for (const changes of sweep(state, { ...context, ...none })) {
       apply(state, changes);
@@ -121,7 +121,7 @@ t.test('a job that has ended is removed once its time is over, and nothing else 
 });
 
 t.test('what is lost with its only host comes back to its copy', (t) => {
-  const lost = sweepOf([fleetHost(h1, { standing: 'lost' })], container());
+  const lost = sweepOf([fleetHost(h1, { condition: 'lost' })], container());
   const [record] = lost.steps.flatMap(({ records }) => records) as ContainerRecord[];
   t.match(record?.placement, { phase: 'unplaced', since: 3, lostWith: { host: h1, since: 2 } });
   const stranger = { id: record!.id, tenant: record!.tenant, placement: 2 };
@@ -139,7 +139,7 @@ t.test('what is lost with its only host comes back to its copy', (t) => {
 t.test('what changes in the middle of a sweep is looked at as it is then', (t) => {
   const [first, second, third] = [container({}, 'a'), container({}, 'b'), container({}, 'c')];
   const state = stateOf(first, second, third);
-  const context = contextOf(fleetOf(fleetHost(h1, { standing: 'lost' }), fleetHost(h2)));
+  const context = contextOf(fleetOf(fleetHost(h1, { condition: 'lost' }), fleetHost(h2)));
   const none = { silentMs: () => 0, regionIsSilent: () => false, hostLostMs: 1000, onFault: () => t.fail() };
   const now = ({ tenant, id }: ContainerRecord) => state.tenant(tenant).containers.get(id);
   let steps = 0;

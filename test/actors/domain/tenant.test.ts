@@ -66,9 +66,9 @@ t.test('the hosts that a create may name, in pages', (t) => {
   const [eu, us] = ['eu', 'us'].map(region) as [Region, Region];
   const fleet = fleetOf(
     fleetHost(h3, { region: us }),
-    fleetHost(h2, { region: eu, standing: 'silent', schedulable: false }),
+    fleetHost(h2, { region: eu, condition: 'silent', schedulable: false }),
     fleetHost(h1, { region: eu }),
-    fleetHost(hostKey('h4'), { region: eu, standing: 'fenced' }),
+    fleetHost(hostKey('h4'), { region: eu, condition: 'fenced' }),
     fleetHost(hostKey('h5')),
   );
   const state = stateOf({ ...defaultTenant(acme), regions: [us, eu] });

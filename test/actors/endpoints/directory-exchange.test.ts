@@ -277,8 +277,8 @@ t.test('a new process has all hosts at once, and knows which are silent', async 
     const { fleet } = ground.startOne();
     await ground.pass(10);
     t.ok(ground.knowAll());
-    t.equal(fleet.standing(silent), 'silent');
-    t.equal(ground.hosts.filter((key) => fleet.standing(key) === 'up').length, ground.hosts.length - 1);
+    t.equal(fleet.condition(silent), 'silent');
+    t.equal(ground.hosts.filter((key) => fleet.condition(key) === 'up').length, ground.hosts.length - 1);
   });
 });
 

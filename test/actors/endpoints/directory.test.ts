@@ -43,10 +43,10 @@ t.test('a directory that fits no message is told in parts that do', (t) => {
     }
   };
   learn(messages.slice(0, -1));
-  t.equal(fleet.standing(names[0] as (typeof names)[0]), 'unheard', 'until all are there nothing is known');
+  t.equal(fleet.condition(names[0] as (typeof names)[0]), 'unheard', 'until all are there nothing is known');
   learn(messages.slice(-1));
   t.equal([...fleet.hosts()].length, count);
-  t.equal(fleet.standing(damaged), 'unheard');
+  t.equal(fleet.condition(damaged), 'unheard');
 
   // The next telling: a part is lost, and comes with the one after.
   const later = tellingOf(directory.whole({ ...version, revision: 2 }));

@@ -94,7 +94,7 @@ t.test('two agents of one identity: the one that started later is believed, and 
 
 t.test('an older message never replaces a newer one', (t) => {
   const { fleet, beat } = fleetAt();
-  t.equal(fleet.standing(h1), 'unheard', 'nothing was told');
+  t.equal(fleet.condition(h1), 'unheard', 'nothing was told');
   t.ok(fleet.learn(message({ epoch: 2, revision: 5, entries: entries(h1) })));
   beat(h1);
   const rows: [string, Partial<DirectoryMessage>, boolean, string][] = [
@@ -105,9 +105,9 @@ t.test('an older message never replaces a newer one', (t) => {
     ['newer, full, back', { epoch: 2, revision: 7, entries: entries(h1) }, true, 'unheard'],
     ['newer epoch, full, without it', { epoch: 3, revision: 1 }, true, 'removed'],
   ];
-  for (const [name, more, isTaken, standing] of rows) {
+  for (const [name, more, isTaken, condition] of rows) {
     t.equal(fleet.learn(message(more)), isTaken, name);
-    t.equal(fleet.standing(h1), standing, name);
+    t.equal(fleet.condition(h1), condition, name);
   }
   t.same(fleet.hostsIn(region('default')), []);
   t.end();
@@ -118,10 +118,10 @@ t.test('changes of one commit have one revision, and an older one never replaces
   t.same(fleet.held(), {}, 'nothing was told');
   t.ok(fleet.learn(message({ changes: 7, entries: entries(h1) })));
   t.notOk(fleet.learn(message({ changes: 6 })));
-  t.equal(fleet.standing(h1), 'unheard');
+  t.equal(fleet.condition(h1), 'unheard');
   t.same(fleet.held(), { 0: [1, 7] });
   t.ok(fleet.learn(message({ changes: 8, full: false, removed: [h1] })));
-  t.equal(fleet.standing(h1), 'removed');
+  t.equal(fleet.condition(h1), 'removed');
   t.same(fleet.held(), { 0: [1, 8] });
   t.end();
 });
@@ -152,7 +152,7 @@ t.test('a directory of which a change was missed is not held', (t) => {
 t.test('a message about one host does not say that the others are gone', (t) => {
   const { fleet } = fleetAt();
   t.notOk(fleet.learn(message({ full: false, entries: entries(h1) })));
-  t.equal(fleet.standing(h2), 'unheard');
+  t.equal(fleet.condition(h2), 'unheard');
   t.end();
 });
 
@@ -166,16 +166,16 @@ t.test('a host whose record is damaged is unheard of, and not removed, until it 
   fleet.learn(directory.whole(version));
   beat(h1);
   beat(h2);
-  t.equal(fleet.standing(h1), 'up');
-  t.equal(fleet.standing(h2), 'unheard');
-  t.equal(fleet.standing(h3), 'removed');
+  t.equal(fleet.condition(h1), 'up');
+  t.equal(fleet.condition(h2), 'unheard');
+  t.equal(fleet.condition(h3), 'removed');
   fleet.learn(directory.change({ ...version, revision: 2 }, h2, directoryEntry(hostRecord(h2))));
   beat(h2);
-  t.equal(fleet.standing(h2), 'up');
+  t.equal(fleet.condition(h2), 'up');
   fleet.learn(directory.change({ ...version, revision: 3 }, h2, null));
-  t.equal(fleet.standing(h2), 'removed');
+  t.equal(fleet.condition(h2), 'removed');
   fleet.learn(directory.whole({ ...version, revision: 3 }));
-  t.same([fleet.standing(h1), fleet.standing(h2)], ['up', 'removed']);
+  t.same([fleet.condition(h1), fleet.condition(h2)], ['up', 'removed']);
   t.end();
 });
 
@@ -195,21 +195,21 @@ t.test('silence', (t) => {
   const { fleet, beat, pass } = fleetAt();
   fleet.learn(message({ entries: entries(h1, h2) }));
   pass(99);
-  t.equal(fleet.standing(h1), 'unheard', 'it has not had the time to be heard, and no other process has reported it');
+  t.equal(fleet.condition(h1), 'unheard', 'it has not had the time to be heard, and no other process has reported it');
   pass(1);
-  t.equal(fleet.standing(h1), 'silent');
+  t.equal(fleet.condition(h1), 'silent');
   beat(h1);
-  t.equal(fleet.standing(h1), 'up');
+  t.equal(fleet.condition(h1), 'up');
   beat(h1, 0);
   pass(60);
   beat(h1, 0);
   pass(60);
-  t.equal(fleet.standing(h1), 'silent', 'a heartbeat of a session that is over says nothing');
+  t.equal(fleet.condition(h1), 'silent', 'a heartbeat of a session that is over says nothing');
   beat(h3);
   t.equal(fleet.beat(h3), null, 'a stranger’s heartbeat is not kept');
   t.equal(fleet.lastHeardMs(h2), null);
   fleet.greeted(h2);
-  t.equal(fleet.standing(h2), 'up', 'a hello is a sign of life');
+  t.equal(fleet.condition(h2), 'up', 'a hello is a sign of life');
   t.end();
 });
 
@@ -231,13 +231,13 @@ t.test('silence is counted while this process can hear, and goes on over lost co
     fleet.listening.listen();
     t.equal(fleet.silentMs(h1), flaps * limits.deafUnnoticedMs, 'what was heard before counts on');
   }
-  t.equal(fleet.standing(h1), 'silent', 'a link that flaps hides no host');
+  t.equal(fleet.condition(h1), 'silent', 'a link that flaps hides no host');
   fleet.listening.deafen();
   pass(unknownMs);
   fleet.listening.listen();
-  t.equal(fleet.standing(h1), 'silent', 'and forgets none');
+  t.equal(fleet.condition(h1), 'silent', 'and forgets none');
   beat(h1);
-  t.equal(fleet.standing(h1), 'up');
+  t.equal(fleet.condition(h1), 'up');
   fleet.listening.deafen();
   t.equal(fleet.silentMs(h1), 0, 'never below nothing');
   t.end();
@@ -253,7 +253,7 @@ t.test('a process that has just started knows from the others who is silent', (t
   const fresh = fleetAt(5_000_000);
   fresh.fleet.learn(old.fleet.dated(message({ entries: entries(h1, h2, h3) })));
   t.same(
-    [h1, h2, h3].map((key) => fresh.fleet.standing(key)),
+    [h1, h2, h3].map((key) => fresh.fleet.condition(key)),
     ['silent', 'up', 'unheard'],
   );
   fresh.beat(h3);
@@ -276,7 +276,7 @@ t.test('a third of a region silent', (t) => {
   t.notOk(fleet.regionSilence()(h1), 'a stranger');
   beat(n2);
   t.notOk(fleet.regionSilence()(n0), 'one of them; who never said hello does not count');
-  t.ok(fleet.standing(n1) === 'silent');
+  t.ok(fleet.condition(n1) === 'silent');
   t.end();
 });
 

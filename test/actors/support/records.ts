@@ -2,7 +2,7 @@
 import { PartitionState, type PartitionView, type PlacementLedger } from '../../../actors/domain/state.ts';
 import { hear } from '../../../actors/domain/domain.ts';
 import type { StateRecord } from '../../../actors/domain/records.ts';
-import type { Changes, FleetHost, FleetView, HostStanding, TurnContext } from '../../../actors/domain/turn.ts';
+import type { Changes, FleetHost, FleetView, HostCondition, TurnContext } from '../../../actors/domain/turn.ts';
 import type { ContainerRecord, Observation } from '../../../schemas/api/container.ts';
 import type { Capacity, HostRecord } from '../../../schemas/api/host.ts';
 import type { HostKey, Region } from '../../../schemas/ids.ts';
@@ -19,7 +19,7 @@ export const none: Capacity = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
 export const fleetHost = (key: HostKey, more: Partial<FleetHost> = {}): FleetHost => ({
   key,
   region: region('default'),
-  standing: 'up',
+  condition: 'up',
   schedulable: true,
   draining: false,
   hasEngine: true,
@@ -38,7 +38,7 @@ export function fleetOf(...hosts: readonly FleetHost[]): FleetView {
   const find = (key: HostKey) => hosts.find((host) => host.key === key);
   return {
     host: find,
-    standing: (key): HostStanding => find(key)?.standing ?? 'removed',
+    condition: (key): HostCondition => find(key)?.condition ?? 'removed',
     enrolledKey: (key) => (find(key) === undefined ? undefined : agentKeyOf(key)),
     lastHeardMs: () => null,
     beat: () => null,

@@ -41,12 +41,12 @@ t.test('a bucket says how many requests have room, and when all have', (t) => {
   const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const limiter = new RateLimiter({ perSecond: 10, burst: 30 }, clock, { shared: true });
   const policy = { quota: 30, windowS: 3 };
-  t.same(limiter.standing('a'), { left: 30, ...policy, fullS: 0 });
+  t.same(limiter.budget('a'), { left: 30, ...policy, fullS: 0 });
   for (let at = 0; at < 25; at++) limiter.take('a');
-  t.same(limiter.standing('a'), { left: 5, ...policy, fullS: 3 });
+  t.same(limiter.budget('a'), { left: 5, ...policy, fullS: 3 });
   nowMs += 1000;
-  t.same(limiter.standing('a'), { left: 15, ...policy, fullS: 2 });
+  t.same(limiter.budget('a'), { left: 15, ...policy, fullS: 2 });
   limiter.charge('a', 1000);
-  t.match(limiter.standing('a'), { left: 3 }, 'the share that others cannot take');
+  t.match(limiter.budget('a'), { left: 3 }, 'the share that others cannot take');
   t.end();
 });

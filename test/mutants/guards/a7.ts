@@ -20,7 +20,7 @@ export const a7: readonly Guard[] = [
     name: 'report of a fenced host accepted',
     guard: 'A report of a fenced host changes nothing',
     file: 'actors/endpoints/hosts/report.ts',
-    changes: [{ in: 'refusalOf', omit: "if (fleet.standing(host) === 'fenced') return 'unavailable'" }],
+    changes: [{ in: 'refusalOf', omit: "if (fleet.condition(host) === 'fenced') return 'unavailable'" }],
     killedBy: 'test/integration/actors/owner.test.ts',
   },
   {

@@ -28,7 +28,7 @@ import {
 } from '../../support/records.ts';
 
 const asker = { rid: 'r', budgetMs: 1000 };
-const fleet = fleetOf(fleetHost(h1), fleetHost(h2, { standing: 'silent' }), fleetHost(h3, { standing: 'lost' }));
+const fleet = fleetOf(fleetHost(h1), fleetHost(h2, { condition: 'silent' }), fleetHost(h3, { condition: 'lost' }));
 const tenants = ['acme', 'Zeta', 'b-1', '_x'].map(tenantId);
 
 interface Page {

@@ -105,19 +105,19 @@ t.test('the status says what stays behind on the host that it left', (t) => {
   one.report(h2, withData('running'));
   t.match(shown(), { volumes: ['/data'], left: { host_key: h1 } });
 
-  const back = fleetOf(fleetHost(h2, { standing: 'lost', schedulable: false }), fleetHost(h1));
+  const back = fleetOf(fleetHost(h2, { condition: 'lost', schedulable: false }), fleetHost(h1));
   one.sweep(back);
   t.match(shown(back), { host_key: h1, left: { host_key: h2, volumes: ['/data'] } }, 'of the host that it left last');
   t.end();
 });
 
 t.test('the host that it leaves is gone for good: then it is released', (t) => {
-  for (const standing of ['silent', 'fenced', 'lost', 'removed'] as const) {
+  for (const condition of ['silent', 'fenced', 'lost', 'removed'] as const) {
     const leaving = { host: h1, since: 2, atMs: 1 };
     const one = world(container({ placement: placedOn(h2, 'platform', 3), generation: 3, leaving }));
-    one.sweep(fleetOf(fleetHost(h1, { standing }), fleetHost(h2)));
-    const isReleased = standing === 'lost' || standing === 'removed';
-    t.equal(one.told()[h2], isReleased ? 'running 3' : 'ready 3', standing);
+    one.sweep(fleetOf(fleetHost(h1, { condition }), fleetHost(h2)));
+    const isReleased = condition === 'lost' || condition === 'removed';
+    t.equal(one.told()[h2], isReleased ? 'running 3' : 'ready 3', condition);
   }
   t.end();
 });
@@ -148,7 +148,7 @@ t.test('what does not leave', (t) => {
     ['being removed', { desired: 'removed' }, drained(fleetHost(h2))],
     ['no other host', {}, drained()],
     ['the engine is away', {}, fleetOf(fleetHost(h1, { ...leaves, hasEngine: false }), fleetHost(h2))],
-    ['the host is silent', {}, fleetOf(fleetHost(h1, { ...leaves, standing: 'silent' }), fleetHost(h2))],
+    ['the host is silent', {}, fleetOf(fleetHost(h1, { ...leaves, condition: 'silent' }), fleetHost(h2))],
     ['the pace', {}, { ...drained(fleetHost(h2)), mayLeave: () => false }],
   ];
   for (const [name, record, fleet] of rows) t.same(world(container(record), fleet).sweep().records, [], name);
@@ -178,7 +178,7 @@ t.test('a preparation that is given up', (t) => {
 
   const sweeps: [string, FleetView, number?][] = [
     ['the drain is called off', fleetOf(fleetHost(h1), fleetHost(h2))],
-    ['it is lost', drained(fleetHost(h2, { standing: 'lost' }))],
+    ['it is lost', drained(fleetHost(h2, { condition: 'lost' }))],
     ['it is drained too', drained(fleetHost(h2, leaves))],
     ['it takes too long', drained(fleetHost(h2)), 1_000_000 + limits.preparationMs],
   ];
@@ -188,9 +188,9 @@ t.test('a preparation that is given up', (t) => {
     t.same(one.told(), stays, name);
   }
   const unheard = prepared();
-  unheard.sweep(drained(fleetHost(h2, { standing: 'unheard' })));
+  unheard.sweep(drained(fleetHost(h2, { condition: 'unheard' })));
   t.same(unheard.told(), { h1: 'running 2', h2: 'ready 3' }, 'an owner that has just started decides nothing');
-  unheard.report(h2, observation('stopped'), { prepared: 3 }, drained(fleetHost(h2, { standing: 'unheard' })));
+  unheard.report(h2, observation('stopped'), { prepared: 3 }, drained(fleetHost(h2, { condition: 'unheard' })));
   t.same(unheard.told(), { h1: 'running 2', h2: 'ready 3' });
   unheard.sweep();
   t.same(unheard.told(), { h1: 'stopped 2', h2: 'ready 3' }, 'and remembers that the copy is ready');
@@ -287,7 +287,7 @@ t.test('while it leaves: the other host fails, the tenant deletes it', (t) => {
   const removed = leaving();
   removed.put({ desired: 'removed', generation: 4 });
   t.same(removed.told(), { h1: 'stopped 2', h2: 'stopped 3' });
-  removed.sweep(fleetOf(fleetHost(h1, leaves), fleetHost(h2, { standing: 'lost' })));
+  removed.sweep(fleetOf(fleetHost(h1, leaves), fleetHost(h2, { condition: 'lost' })));
   t.equal(removed.record().kind, 'container', 'it may still run on the first');
   removed.report(h1, observation('stopped'));
   t.same(removed.told(), { h2: 'removed 3' });

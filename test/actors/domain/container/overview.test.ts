@@ -2,7 +2,7 @@
 import t from 'tap';
 import { overview, watch } from '../../../../actors/domain/container/overview.ts';
 import { sweep } from '../../../../actors/domain/sweep.ts';
-import type { HostStanding } from '../../../../actors/domain/turn.ts';
+import type { HostCondition } from '../../../../actors/domain/turn.ts';
 import type { ContainerRecord } from '../../../../schemas/api/container.ts';
 import { decodeCursor, type ListCursor } from '../../../../schemas/api/cursor.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -154,8 +154,8 @@ t.test('a host that is lost, and one that is back, changes what is shown of its 
   const [stays, other] = [made(1, { spec: { ...specOf('c1'), ...kept } }), made(2, { placement: placedOn(h2) })];
   const state = stateOf(defaultTenant(acme), stays, other);
   let position: WatchPosition | undefined;
-  const told = (standing: HostStanding): { names: string[]; rung: string[] } => {
-    const of = contextOf(fleetOf(fleetHost(h1, { standing }), fleetHost(h2)));
+  const told = (condition: HostCondition): { names: string[]; rung: string[] } => {
+    const of = contextOf(fleetOf(fleetHost(h1, { condition }), fleetHost(h2)));
     const onFault = (_: unknown, error: unknown): never => {
       throw error;
     };

@@ -168,7 +168,7 @@ t.test('a host cannot end what should always run', (t) => {
 });
 
 t.test('a lost host', (t) => {
-  const twoHosts = fleetOf(fleetHost(h1, { standing: 'lost' }), fleetHost(h2));
+  const twoHosts = fleetOf(fleetHost(h1, { condition: 'lost' }), fleetHost(h2));
   t.test('on_failure: it runs elsewhere', (t) => {
     const { sweep, record } = world(job('on_failure'), twoHosts);
     sweep();

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { session } from '../../../../actors/domain/container/session.ts';
 import type { ContainerRecord, ContainerStatus } from '../../../../schemas/api/container.ts';
-import type { HostStanding } from '../../../../actors/domain/turn.ts';
+import type { HostCondition } from '../../../../actors/domain/turn.ts';
 import { containerId, tenantId } from '../../support.ts';
 import {
   acme,
@@ -43,8 +43,8 @@ t.test('by status', (t) => {
   t.end();
 });
 
-t.test('by the standing of its host', (t) => {
-  const rows: [HostStanding, string][] = [
+t.test('by the condition of its host', (t) => {
+  const rows: [HostCondition, string][] = [
     ['up', 'ok'],
     ['unheard', 'ok'],
     ['silent', 'unavailable'],
@@ -53,7 +53,7 @@ t.test('by the standing of its host', (t) => {
     ['removed', 'conflict'],
   ];
   const record = container({ observed: observation('running') });
-  for (const [standing, code] of rows) t.equal(asked(record, { ...up, standing }).code, code, standing);
+  for (const [condition, code] of rows) t.equal(asked(record, { ...up, condition }).code, code, condition);
   for (const key of [undefined, null]) {
     const unkeyed = { ...fleetOf(up), enrolledKey: () => key };
     t.equal(asked(record, up, undefined, unkeyed).code, 'unavailable', 'no key is known');

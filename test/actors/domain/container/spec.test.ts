@@ -220,10 +220,10 @@ t.test('a host that cannot take it is refused, and nothing is changed', (t) => {
   for (const [hosts, code] of [
     [fleetOf(fleetHost(h1), fleetHost(h2, { used: busy })), 'conflict'],
     [fleetOf(fleetHost(h1), fleetHost(h2, { schedulable: false })), 'conflict'],
-    [fleetOf(fleetHost(h1), fleetHost(h2, { standing: 'silent' })), 'conflict'],
-    [fleetOf(fleetHost(h1, { standing: 'silent' }), fleetHost(h2)), 'conflict'],
+    [fleetOf(fleetHost(h1), fleetHost(h2, { condition: 'silent' })), 'conflict'],
+    [fleetOf(fleetHost(h1, { condition: 'silent' }), fleetHost(h2)), 'conflict'],
     [fleetOf(fleetHost(h1), fleetHost(h2, { region: region('other') })), 'invalid'],
-    [fleetOf(fleetHost(h1), fleetHost(h2, { standing: 'fenced' })), 'invalid'],
+    [fleetOf(fleetHost(h1), fleetHost(h2, { condition: 'fenced' })), 'invalid'],
   ] as const) {
     const { put, record } = world({}, hosts);
     const before = record();

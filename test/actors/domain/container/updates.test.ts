@@ -244,7 +244,7 @@ t.test('for how long a version is up, no wall clock says', (t) => {
 
   const loaded = world(replaced().record());
   t.same(seen(loaded), ['verifying', 0], 'another owner measures afresh');
-  loaded.pass(5000, 0, fleetOf(fleetHost(h1, { standing: 'silent' })));
+  loaded.pass(5000, 0, fleetOf(fleetHost(h1, { condition: 'silent' })));
   t.same(seen(loaded)[0], 'verifying', 'its host is not heard');
   loaded.pass(0);
   t.same(seen(loaded), ['done', 5]);
@@ -561,7 +561,7 @@ t.test('while a drain prepares it elsewhere', (t) => {
 });
 
 t.test('its host is silent: the update waits for it', (t) => {
-  const one = world(tagged('1'), fleetOf(fleetHost(h1, { standing: 'silent' }), fleetHost(h2)));
+  const one = world(tagged('1'), fleetOf(fleetHost(h1, { condition: 'silent' }), fleetHost(h2)));
   t.equal(one.patch({ tag: '2' }).reply.code, 'ok');
   one.sweep();
   t.match(one.record(), { placement: { host: h1 }, preparing: undefined, update: { phase: 'preparing' } });
@@ -573,7 +573,7 @@ t.test('its host is silent: the update waits for it', (t) => {
 
 t.test('its host is lost, and the new version needs more', (t) => {
   const small = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
-  const lost = fleetHost(h1, { standing: 'lost', capacity: small, used: small });
+  const lost = fleetHost(h1, { condition: 'lost', capacity: small, used: small });
   for (const [chosenBy, placed] of [
     ['platform', { host: h2 }],
     ['tenant', { host: h1 }],
@@ -656,7 +656,7 @@ t.test('a drain waits for the update', (t) => {
 t.test('its host is lost: the other one has both versions', (t) => {
   const one = world(tagged('1'));
   one.patch({ tag: '2' });
-  one.sweep(fleetOf(fleetHost(h1, { standing: 'lost' }), fleetHost(h2, { used: none })));
+  one.sweep(fleetOf(fleetHost(h1, { condition: 'lost' }), fleetHost(h2, { used: none })));
   t.match(one.record(), { placement: { host: h2 }, update: { phase: 'preparing' } });
   t.same(one.told(h2), ['2', '1', 'running']);
   t.end();

@@ -50,7 +50,7 @@ t.test('a container on a drained host: moving, waiting for its turn, or blocked'
     [
       'the host is silent',
       {},
-      fleetOf(fleetHost(h1, { ...drained, standing: 'silent' }), fleetHost(h2)),
+      fleetOf(fleetHost(h1, { ...drained, condition: 'silent' }), fleetHost(h2)),
       { blocked: [{ reason: 'host_silent' }] },
     ],
     ['on another host', { placement: placedOn(h2) }, fleet, { left: 0, moving: 0, blocked: [] }],

@@ -78,9 +78,9 @@ t.test('nobody else gets it', (t) => {
   t.match(asked(web, { host: h2 }), { code: 'forbidden' }, 'a host that does not run the container');
   t.match(asked(web, { user: agentKeyOf(h2) }), { code: 'forbidden' }, 'a key that is not enrolled (any more)');
   t.match(asked(web, { host: 'h9' as HostKey }), { code: 'forbidden' }, 'a host that was removed');
-  for (const standing of ['fenced', 'removed'] as const) {
-    const fleet = fleetOf(fleetHost(h1, { standing }));
-    t.match(asked(web, { fleet }), { code: 'forbidden' }, standing);
+  for (const condition of ['fenced', 'removed'] as const) {
+    const fleet = fleetOf(fleetHost(h1, { condition }));
+    t.match(asked(web, { fleet }), { code: 'forbidden' }, condition);
   }
   t.match(asked(container()), { code: 'forbidden' }, 'a container that does not use it');
   t.match(asked(web, { secret: { name: 'db', version: 2 } }), { code: 'forbidden' }, 'another version');
@@ -92,7 +92,7 @@ t.test('nobody else gets it', (t) => {
 
 t.test('what is not known is not refused for good', (t) => {
   const web = using('db', 1);
-  const unheard = { ...both, standing: () => 'unheard' as const, enrolledKey: () => undefined };
+  const unheard = { ...both, condition: () => 'unheard' as const, enrolledKey: () => undefined };
   t.match(asked(web, { fleet: unheard }), { code: 'unavailable' }, 'an owner that has just started');
   const unkeyed = { ...both, enrolledKey: () => null };
   t.match(asked(web, { fleet: unkeyed }), { code: 'forbidden' }, 'a host that never enrolled');

@@ -125,7 +125,7 @@ class Ground {
   }
 
   areUp(): boolean {
-    return this.running().every(({ fleet }) => this.hosts.every((key) => fleet.standing(key) === 'up'));
+    return this.running().every(({ fleet }) => this.hosts.every((key) => fleet.condition(key) === 'up'));
   }
 
   async pass(ms: number): Promise<void> {
