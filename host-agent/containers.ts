@@ -103,7 +103,7 @@ export interface Containers {
   readonly sandboxes: Pick<Sandboxes, 'counts' | 'freePorts'> | undefined;
   readonly pulls: Pick<Pulls, 'counts' | 'moved'>;
   readonly liveStats: Pick<LiveStats, 'watch'>;
-  readonly volumes: Pick<Volumes, 'strangers' | 'hear' | 'left'>;
+  readonly volumes: Pick<Volumes, 'strangers' | 'applyVerdicts' | 'left'>;
   /** This host's end of the mesh between hosts; undefined: there is none. */
   meshEnd(): MeshEnd | undefined;
   /** How far the pulls are that containers wait for. */

@@ -253,14 +253,14 @@ export const records: RecordFormat<StateRecord> = {
 };
 
 /** Takes in what memory keeps and nothing commits. */
-export function hear(state: PartitionState, heard: Heard): void {
+export function applyHeard(state: PartitionState, heard: Heard): void {
   if ('pull' in heard) state.handlePullProgress(heard.id, heard.pull);
   else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
   else if ('upSinceMs' in heard) state.seeUp(heard.id, heard.upSinceMs);
   else if ('served' in heard) state.served(heard.served);
   else if ('tried' in heard) state.loginTried(heard.tried);
   else if ('loss' in heard) state.showLoss(heard.host, heard.loss);
-  else state.hear(heard.id, heard.order);
+  else state.applyOrder(heard.id, heard.order);
 }
 
 export interface DomainOptions {
@@ -320,7 +320,7 @@ export function createDomain(options: DomainOptions): Domain<Longshore> {
       }
     },
     follow: membersEffects,
-    hear,
+    applyHeard,
     all: (state) => state.records(),
     release: (state) => state.release(),
     newestMs: (state) => state.newestMs,

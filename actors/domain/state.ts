@@ -360,7 +360,7 @@ export class PartitionState implements PartitionView {
    * A report that changed nothing: its order counts until the next change of the container, which
    * stores one as new.
    */
-  hear(id: ContainerId, order: ObservationOrder): void {
+  applyOrder(id: ContainerId, order: ObservationOrder): void {
     this.#heard.set(id, order);
   }
 

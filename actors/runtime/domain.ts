@@ -164,7 +164,7 @@ export interface Domain<D extends DomainTypes> {
   quarantine(state: Memory<D>, key: string): void;
   /** Applies what a turn changed, and marks what of it others may look at. */
   apply(state: Memory<D>, changes: Changes<D>, marks: DirtyMarks): void;
-  hear(state: Memory<D>, heard: D['Heard']): void;
+  applyHeard(state: Memory<D>, heard: D['Heard']): void;
   /** All that is stored, but for what is damaged. */
   all(state: D['View']): Iterable<D['Record']>;
   /** The memory is no longer this process's. */

@@ -443,7 +443,7 @@ export class Partition<D extends DomainTypes> {
     observer.turn(kind);
     try {
       for (const changes of decide(state, this.#context(serving, null))) {
-        if (changes.heard !== undefined) domain.hear(state, changes.heard);
+        if (changes.heard !== undefined) domain.applyHeard(state, changes.heard);
         if (isEmpty(changes)) {
           this.#carryOut(changes, null);
           continue;

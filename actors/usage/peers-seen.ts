@@ -26,7 +26,7 @@ export class PeersSeen {
     return known;
   }
 
-  hear(seen: PeerSeen): void {
+  record(seen: PeerSeen): void {
     this.#peers.set(seen.id, seen);
   }
 

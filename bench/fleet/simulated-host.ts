@@ -149,7 +149,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
     approveOrphans: ignore,
     strangers: () => [],
     unjudged: () => [],
-    hearVerdicts: ignore,
+    applyVerdicts: ignore,
   };
   const lease: LinkParts['lease'] = {
     events: new EventEmitter(),
@@ -183,7 +183,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
     reporter,
     workload,
     members: undefined,
-    volumes: { strangers: () => [], hear: () => Promise.resolve() },
+    volumes: { strangers: () => [], applyVerdicts: () => Promise.resolve() },
     beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [], room: {} }),
     beatMs: settings.HEARTBEAT_INTERVAL,
     syncMs: settings.SYNC_INTERVAL,

@@ -131,7 +131,7 @@ export class RevocationFeed {
 
   async #follow(partition: number, heard: Heard): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const isWhole = await this.#hear(partition, heard);
+      const isWhole = await this.#readPages(partition, heard);
       // A ring from here on is kept: its revocation may be newer than the answer.
       await sleep(limits.revocationDoorbellMs, this.#stop.signal);
       await heard.doorbell.wait(jitter(isWhole ? limits.revocationPollMs : revocationRetryMs));
@@ -139,7 +139,7 @@ export class RevocationFeed {
   }
 
   /** @returns whether the owner has reported everything. */
-  async #hear(partition: number, heard: Heard): Promise<boolean> {
+  async #readPages(partition: number, heard: Heard): Promise<boolean> {
     // A tenant whose revocations did not fit may fit now: list everything again.
     if (heard.tooMany.size > 0 && heard.confirmed === undefined) heard.after = null;
     while (!this.#stop.signal.aborted) {

@@ -100,7 +100,7 @@ export class TenantMembers {
     );
   }
 
-  hear({ epoch, tenants, members, gone, mesh: ends, servers, tenantsGone }: MembersAnswer): void {
+  apply({ epoch, tenants, members, gone, mesh: ends, servers, tenantsGone }: MembersAnswer): void {
     const given = byTenant(members);
     const left = byTenant(gone);
     let isNews = false;
@@ -133,7 +133,7 @@ export class TenantMembers {
     this.#changed();
   }
 
-  hearRange(ipv4: string): void {
+  applyRange(ipv4: string): void {
     if (this.#range === ipv4) return;
     this.#range = ipv4;
     this.#changed();

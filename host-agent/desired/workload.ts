@@ -93,7 +93,7 @@ export interface Workload {
   /**
    * Takes in the owner's verdict on the named strangers, for the version of the set that is known.
    */
-  hearVerdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
+  applyVerdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
   /** The desired set names it, or names it as damaged. */
   knows(id: ContainerId): boolean;
   /** Everything that a full look must cover. */
@@ -224,7 +224,7 @@ export function createWorkload({ cluster, store, capacity, orphans, log, ...part
   const unjudged = (): Stranger[] =>
     [...strange].filter((id) => !isKnown(id) && verdictOf(id) === undefined).flatMap(strangerOf);
 
-  const hearVerdicts: Workload['hearVerdicts'] = (named, gone) => {
+  const applyVerdicts: Workload['applyVerdicts'] = (named, gone) => {
     const given = new Map(gone.map(({ id, placement }) => [id, placement]));
     for (const { id, placement } of named) {
       if (isKnown(id)) continue;
@@ -276,7 +276,7 @@ export function createWorkload({ cluster, store, capacity, orphans, log, ...part
       return [...unjudged(), ...judged.flatMap(strangerOf)];
     },
     unjudged,
-    hearVerdicts,
+    applyVerdicts,
     knows: isKnown,
     ids: () => [...entries.keys()],
     images: () => [...entries.keys()].flatMap((id) => imagesOf(wanted(id))),

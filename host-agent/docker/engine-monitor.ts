@@ -67,7 +67,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     watcher.onAway(status.sinceMs);
   };
 
-  const hear = async (events: AsyncIterable<EngineEvent>, onEvent: (event: EngineEvent) => void): Promise<never> => {
+  const forward = async (events: AsyncIterable<EngineEvent>, onEvent: (event: EngineEvent) => void): Promise<never> => {
     for await (const event of events) onEvent(event);
     throw new Error('the event stream ended');
   };
@@ -96,11 +96,11 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
       const events = await engine.events(ownerLabels(parts.owner), signal);
       const changes = await engine.changes(signal);
       watcher.onWatched(true);
-      const hearing = Promise.race([hear(events, watcher.onEvent), hear(changes, watcher.onChange)]);
-      hearing.catch(() => undefined);
+      const forwarding = Promise.race([forward(events, watcher.onEvent), forward(changes, watcher.onChange)]);
+      forwarding.catch(() => undefined);
       await watcher.onUp();
       onLooked();
-      await Promise.race([watch(signal), hearing]);
+      await Promise.race([watch(signal), forwarding]);
     } finally {
       watcher.onWatched(false);
     }

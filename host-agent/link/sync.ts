@@ -49,12 +49,12 @@ export interface SyncParts {
   readonly sender: Sender;
   readonly workload: Pick<
     Workload,
-    'desired' | 'accept' | 'settled' | 'approveOrphans' | 'strangers' | 'unjudged' | 'hearVerdicts'
+    'desired' | 'accept' | 'settled' | 'approveOrphans' | 'strangers' | 'unjudged' | 'applyVerdicts'
   >;
   /** Undefined: this host has no tenant network. */
-  readonly members: Pick<TenantMembers, 'asked' | 'hear' | 'hearRange'> | undefined;
+  readonly members: Pick<TenantMembers, 'asked' | 'apply' | 'applyRange'> | undefined;
   /** Volumes that containers have left here. */
-  readonly volumes: Pick<Volumes, 'strangers' | 'hear'>;
+  readonly volumes: Pick<Volumes, 'strangers' | 'applyVerdicts'>;
   readonly lease: Pick<Lease, 'fenced' | 'settled'>;
   /** The key that signs credentials of hosts now. */
   readonly onSigner: (key: string) => void;
@@ -131,7 +131,7 @@ export function sync(
       partitions = answer.partitions;
       parts.onIncarnation(answer.incarnation ?? 0);
       if (answer.orphan_word !== null) workload.approveOrphans(answer.orphan_word);
-      if (answer.tenant_ipv4 !== undefined) parts.members?.hearRange(answer.tenant_ipv4);
+      if (answer.tenant_ipv4 !== undefined) parts.members?.applyRange(answer.tenant_ipv4);
       if (answer.signer !== undefined) parts.onSigner(answer.signer);
       const whole = assembly.add(answer);
       if (whole === undefined) return;
@@ -140,7 +140,7 @@ export function sync(
       else ahead.delete(whole.partition);
       const next = accept(workload.desired(), partitions, whole, held);
       if (next !== workload.desired()) workload.accept(next, 'owners');
-      if (whole.kind !== 'same') parts.members?.hear(whole.members);
+      if (whole.kind !== 'same') parts.members?.apply(whole.members);
       if (next.doubted.has(whole.partition)) {
         log.error('sync_digest_differs', { partition: whole.partition });
         doubted.add(whole.partition);
@@ -167,8 +167,8 @@ export function sync(
       if (count === null || !isOfVersionHeld(current, whole)) return;
       const own = named.filter(({ tenant }) => partitionOf(tenant, count) === whole.partition);
       if (own.length === 0) return;
-      workload.hearVerdicts(own, whole.gone);
-      void volumes.hear(own, whole.gone);
+      workload.applyVerdicts(own, whole.gone);
+      void volumes.applyVerdicts(own, whole.gone);
     };
 
     const inbox = subscribeAnswers(nc, subjects.hostInbox(parts.sender), (error, message) => {

@@ -350,7 +350,7 @@ export class TenantNetwork {
     const next = this.#toLetIn;
     const state = await this.#put();
     this.#letIn = next;
-    this.#hear(state);
+    this.#applyState(state);
     if (isAnyCut) await look();
   }
 
@@ -414,7 +414,7 @@ export class TenantNetwork {
     this.#usable = null;
   }
 
-  #hear({ attached, mesh, vpn }: NetworkState): void {
+  #applyState({ attached, mesh, vpn }: NetworkState): void {
     const { faults, vpnKeys } = this.#parts;
     this.#hasAnswered = true;
     this.#answered.notify();

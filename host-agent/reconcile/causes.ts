@@ -62,7 +62,7 @@ export function createCauses({ workload, tracer, log }: CausesParts): Causes {
     return span;
   };
 
-  const hear = (id: ContainerId, container: DesiredContainer | undefined, from: 'disk' | 'owners'): void => {
+  const onDesired = (id: ContainerId, container: DesiredContainer | undefined, from: 'disk' | 'owners'): void => {
     if (known.get(id)?.generation === container?.generation) return;
     settled(id, false);
     known.delete(id);
@@ -81,7 +81,7 @@ export function createCauses({ workload, tracer, log }: CausesParts): Causes {
     heard: (changed, from) => {
       for (const id of changed) {
         const wanted = workload.wanted(id);
-        hear(id, 'container' in wanted ? wanted.container : undefined, from);
+        onDesired(id, 'container' in wanted ? wanted.container : undefined, from);
       }
     },
     of: (id) => {

@@ -147,7 +147,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     }
   };
 
-  const hear = (nc: NatsConnection, agent: Sender, session: string, content: Uint8Array): void => {
+  const onMessage = (nc: NatsConnection, agent: Sender, session: string, content: Uint8Array): void => {
     const tunnel = open.get(session);
     if (tunnel !== undefined) tunnel.receive(content);
     else if (content.length > 0) keepEarly(early.get(session), content);
@@ -158,7 +158,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     serve: (nc, agent) => {
       nc.subscribe(subjects.sessionsOfHost(agent), {
         callback: (error, { subject, data }) => {
-          if (error === null) hear(nc, agent, subject.slice(subject.lastIndexOf('.') + 1), data);
+          if (error === null) onMessage(nc, agent, subject.slice(subject.lastIndexOf('.') + 1), data);
           else log.warn('sessions_subscription_failed', { error });
         },
       });

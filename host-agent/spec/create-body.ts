@@ -53,7 +53,7 @@ export function limitsOf({ cpu_millis, mem_bytes }: DesiredContainer, hostCpuMil
   return { Memory: mem_bytes, NanoCpus: cpuMillis * 1_000_000 };
 }
 
-export interface Making {
+export interface CreateInput {
   readonly owner: Owner;
   readonly container: DesiredContainer;
   readonly reference: string;
@@ -96,7 +96,7 @@ export function createBody({
   capabilities,
   diskBytes,
   sandbox,
-}: Making): ContainerBody {
+}: CreateInput): ContainerBody {
   // In a sandbox, the sandbox publishes.
   const ports = sandbox === null ? container.ports.map(portKey) : [];
   const { program, hostConfig } = processOf(container);

@@ -39,7 +39,7 @@ export interface Volumes {
   /** Containers that are not here, but volumes of theirs are: may these go? */
   strangers(): Stranger[];
   /** The verdicts of their owners. */
-  hear(named: readonly Stranger[], gone: Gone): Promise<void>;
+  applyVerdicts(named: readonly Stranger[], gone: Gone): Promise<void>;
   /** How many containers have left volumes here. */
   left(): number;
 }
@@ -197,7 +197,7 @@ export function createVolumes(parts: VolumesParts): Volumes {
         const tenant = (known.get(id) ?? adopted.get(id))?.tenant;
         return tenant === undefined ? [] : [{ id, tenant, placement: 0 }];
       }),
-    hear: async (named, gone) => {
+    applyVerdicts: async (named, gone) => {
       const verdicts = new Map(gone.map((each) => [each.id, each]));
       const among = new Set(strange());
       for (const { id } of named) {

@@ -57,7 +57,7 @@ const isOther = (entry: ClusterEntry | undefined, joined: Cluster): boolean =>
  * Publishes each new value of the cluster's key: a restore writes it while no actors process
  * answers reads. The server may refuse what it forwards, as from a restore that another overtook.
  */
-function hearOther(nc: NatsConnection, joined: Cluster, onHeard: (entry: ClusterEntry) => void): Subscription {
+function subscribeToOther(nc: NatsConnection, joined: Cluster, onHeard: (entry: ClusterEntry) => void): Subscription {
   return nc.subscribe(clusterSubject, {
     callback: (error, { data }) => {
       if (error !== null) return;
@@ -103,7 +103,7 @@ export async function watchCluster(
       heard = entry;
       change.abort();
     };
-    const subscription = api === undefined ? undefined : hearOther(nc, joined, onHeard);
+    const subscription = api === undefined ? undefined : subscribeToOther(nc, joined, onHeard);
     try {
       return await otherCluster(nc, joined, change.signal, api);
     } finally {

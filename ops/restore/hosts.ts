@@ -37,7 +37,7 @@ export async function askHosts(nc: NatsConnection, hosts: readonly HostKey[], no
   const implausible = new Set<HostKey>();
   let incarnation = 0;
   const allHeard = new AbortController();
-  const hear = (subject: string, data: Uint8Array): void => {
+  const onMessage = (subject: string, data: Uint8Array): void => {
     const host = hosts.find((key) => key === senderOfSubject(subject).host);
     const ask = decodeAsk(data);
     // One that a doorbell of before caused names only some partitions.
@@ -52,7 +52,7 @@ export async function askHosts(nc: NatsConnection, hosts: readonly HostKey[], no
     callback: (error, { subject, data }) => {
       if (error !== null) return;
       try {
-        hear(subject, data);
+        onMessage(subject, data);
       } catch {
         // An agent that this release does not understand is silent.
       }

@@ -38,7 +38,7 @@ export async function takeUsage(
   // Another process owns it, and answers.
   if (partition === undefined) return undefined;
   if (!isHeard(options, partition, sender)) return { ok: false, error: 'unavailable' };
-  hearPeers(options, sender.host, report, partition);
+  recordPeers(options, sender.host, report, partition);
   try {
     return await store(options, sender.host, report, partition);
   } catch (error) {
@@ -48,7 +48,7 @@ export async function takeUsage(
 }
 
 /** Leaves out peers of networks that the host does not serve. */
-function hearPeers(
+function recordPeers(
   { cluster, fleet, peersSeen }: UsageOptions,
   host: HostKey,
   { seen = [] }: UsageReport,
@@ -56,7 +56,7 @@ function hearPeers(
 ): void {
   for (const peer of seen) {
     if (partitionOf(peer.tenant, cluster.partitions) !== number) continue;
-    if (judgePeer({ state: view, fleet }, host, peer).kind === 'accepted') peersSeen.hear(peer);
+    if (judgePeer({ state: view, fleet }, host, peer).kind === 'accepted') peersSeen.record(peer);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Records, fleets and turns for tests of decisions. */
 import { PartitionState, type PartitionView, type PlacementLedger } from '../../../actors/domain/state.ts';
-import { hear } from '../../../actors/domain/domain.ts';
+import { applyHeard } from '../../../actors/domain/domain.ts';
 import type { StateRecord } from '../../../actors/domain/records.ts';
 import type { Changes, FleetHost, FleetView, HostCondition, TurnContext } from '../../../actors/domain/turn.ts';
 import type { ContainerRecord, Observation } from '../../../schemas/api/container.ts';
@@ -137,7 +137,7 @@ export function waitingIn(state: PartitionView): number {
 export function apply(state: PartitionState, changes: Changes): void {
   for (const record of changes.records) state.put(record);
   for (const key of changes.deletes) state.delete(key);
-  if (changes.heard !== undefined) hear(state, changes.heard);
+  if (changes.heard !== undefined) applyHeard(state, changes.heard);
 }
 
 export const itemOf = (record: ContainerRecord, more: Partial<ReportItem> = {}): ReportItem => ({

@@ -35,61 +35,61 @@ async function start(t: Test) {
   const members = await load(folder);
   let changes = 0;
   members.events.on('changed', () => void changes++);
-  const hear = (
+  const apply = (
     revision: number,
     more: Partial<MembersAnswer> & { readonly since?: number; readonly digest: string },
   ) => {
     const { since, digest: given, epoch = 1, ...lists } = more;
     const mesh = digestOfEnds(lists.mesh ?? []);
     const tenants = [{ tenant: acme, revision, digest: given, mesh, ...(since === undefined ? {} : { since }) }];
-    members.hear({ epoch, tenants, members: [], gone: [], mesh: [], servers: [], tenantsGone: [], ...lists });
+    members.apply({ epoch, tenants, members: [], gone: [], mesh: [], servers: [], tenantsGone: [], ...lists });
   };
   const names = (): string[] => Array.from(members.all(), (each) => (isPeer(each) ? each.id : each.name)).sort();
-  return { folder, members, hear, names, changes: () => changes };
+  return { folder, members, apply, names, changes: () => changes };
 }
 
 const [web, store, late] = [member(1, 'web'), member(2, 'store'), member(3, 'late')];
 
 t.test('a whole list, and changes to it', async (t) => {
-  const { members, hear, names, changes } = await start(t);
-  hear(5, { members: [web, store], digest: digest(web, store) });
+  const { members, apply, names, changes } = await start(t);
+  apply(5, { members: [web, store], digest: digest(web, store) });
   t.same(names(), ['store', 'web']);
-  hear(7, { since: 5, members: [late], gone: [{ tenant: acme, id: web.id }], digest: digest(store, late) });
+  apply(7, { since: 5, members: [late], gone: [{ tenant: acme, id: web.id }], digest: digest(store, late) });
   t.same(names(), ['late', 'store']);
   t.same(members.asked(undefined, 4), { acme: [1, 7, digest(store, late), digestOfEnds([])] });
   t.equal(changes(), 2);
 });
 
 t.test('an answer that is older, or to another version, changes nothing', async (t) => {
-  const { hear, names, changes } = await start(t);
-  hear(5, { epoch: 2, members: [web], digest: digest(web) });
-  hear(9, { epoch: 1, members: [store], digest: digest(store) });
-  hear(4, { epoch: 2, members: [store], digest: digest(store) });
-  hear(8, { epoch: 2, since: 6, members: [store], digest: digest(web, store) });
-  hear(8, { epoch: 3, since: 5, members: [store], digest: digest(web, store) });
+  const { apply, names, changes } = await start(t);
+  apply(5, { epoch: 2, members: [web], digest: digest(web) });
+  apply(9, { epoch: 1, members: [store], digest: digest(store) });
+  apply(4, { epoch: 2, members: [store], digest: digest(store) });
+  apply(8, { epoch: 2, since: 6, members: [store], digest: digest(web, store) });
+  apply(8, { epoch: 3, since: 5, members: [store], digest: digest(web, store) });
   t.same(names(), ['web']);
   t.equal(changes(), 1);
 });
 
 t.test('changes that do not lead to the list of the owner are kept, and the whole list is asked for', async (t) => {
-  const { members, hear, names } = await start(t);
-  hear(5, { members: [web], digest: digest(web) });
-  hear(6, { since: 5, members: [late], digest: digest(web, store, late) });
+  const { members, apply, names } = await start(t);
+  apply(5, { members: [web], digest: digest(web) });
+  apply(6, { since: 5, members: [late], digest: digest(web, store, late) });
   t.same(names(), ['late', 'web']);
   t.same(members.asked(undefined, 4), { acme: [1, 6, '', digestOfEnds([])] });
 });
 
 t.test('an ask for some partitions names their tenants', async (t) => {
-  const { members, hear } = await start(t);
-  hear(5, { members: [web], digest: digest(web) });
+  const { members, apply } = await start(t);
+  apply(5, { members: [web], digest: digest(web) });
   const own = partitionOf(acme, 4);
   t.same(Object.keys(members.asked([own], 4)), [acme]);
   t.same(members.asked([(own + 1) % 4], 4), {});
 });
 
 t.test('they are there after a restart, and those of another cluster are not', async (t) => {
-  const { folder, members, hear } = await start(t);
-  hear(5, { members: [web, store], digest: digest(web, store) });
+  const { folder, members, apply } = await start(t);
+  apply(5, { members: [web, store], digest: digest(web, store) });
   await members.flush();
   const again = await load(folder);
   t.same([...again.all()], [web, store]);
@@ -98,13 +98,13 @@ t.test('they are there after a restart, and those of another cluster are not', a
 });
 
 t.test('ends of hosts are kept while a member is there, also over a restart', async (t) => {
-  const { folder, members, hear } = await start(t);
+  const { folder, members, apply } = await start(t);
   const at = (port: number): MeshEnd => ({ key: `${'A'.repeat(43)}=`, address: '192.0.2.7', port });
   const said = (host: string, port: number): EndSaid => ({ host: host as HostKey, end: at(port) });
   const ends = () => Array.from(members.ends(), ({ host, port }) => `${host} ${port}`);
   const far = { ...store, host: 'h2' as HostKey };
   const both = { since: 5, digest: digest(web, far) };
-  hear(5, { members: [web, far], digest: digest(web, far), mesh: [said('h2', 1), said('h1', 1)] });
+  apply(5, { members: [web, far], digest: digest(web, far), mesh: [said('h2', 1), said('h1', 1)] });
   t.same(
     [...members.ends()],
     [
@@ -113,24 +113,24 @@ t.test('ends of hosts are kept while a member is there, also over a restart', as
     ],
   );
   t.same(members.asked(undefined, 4)[acme]?.[3], digestOfEnds([said('h1', 1), said('h2', 1)]));
-  hear(5, { ...both, mesh: [said('h1', 2), said('h2', 2)] });
+  apply(5, { ...both, mesh: [said('h1', 2), said('h2', 2)] });
   t.same(ends(), ['h2 2', 'h1 2'], 'in the order in which they were known first');
-  hear(5, { ...both, mesh: [] });
+  apply(5, { ...both, mesh: [] });
   t.same(ends(), ['h2 2', 'h1 2'], 'an owner that has not heard the hosts yet takes none away');
   await members.flush();
   t.same([...(await load(folder)).ends()], [...members.ends()]);
-  hear(5, { ...both, mesh: [{ host: 'h2' as HostKey, end: null }, said('h1', 2)] });
+  apply(5, { ...both, mesh: [{ host: 'h2' as HostKey, end: null }, said('h1', 2)] });
   t.same(ends(), ['h1 2'], 'a host that says that it has none has none');
-  hear(5, { ...both, mesh: [said('h2', 3)] });
-  hear(6, { since: 5, gone: [{ tenant: acme, id: far.id }], digest: digest(web), mesh: [] });
+  apply(5, { ...both, mesh: [said('h2', 3)] });
+  apply(6, { since: 5, gone: [{ tenant: acme, id: far.id }], digest: digest(web), mesh: [] });
   t.same(ends(), ['h1 2'], 'a host without members is forgotten');
 });
 
 t.test('tenants that have left the host are forgotten', async (t) => {
-  const { members, hear, names } = await start(t);
-  hear(5, { members: [web], digest: digest(web) });
+  const { members, apply, names } = await start(t);
+  apply(5, { members: [web], digest: digest(web) });
   const foreign = member(9, 'theirs', globex);
-  members.hear({
+  members.apply({
     epoch: 1,
     tenants: [{ tenant: globex, revision: 1, digest: digest(foreign), mesh: '' }],
     members: [foreign],
@@ -139,8 +139,8 @@ t.test('tenants that have left the host are forgotten', async (t) => {
     servers: [],
     tenantsGone: [],
   });
-  hear(6, { digest: digest(), tenants: [], tenantsGone: [acme], epoch: 0 });
+  apply(6, { digest: digest(), tenants: [], tenantsGone: [acme], epoch: 0 });
   t.same(names(), ['theirs', 'web'], 'an earlier owner does not know');
-  hear(6, { digest: digest(), tenants: [], tenantsGone: [acme] });
+  apply(6, { digest: digest(), tenants: [], tenantsGone: [acme] });
   t.same(names(), ['theirs']);
 });

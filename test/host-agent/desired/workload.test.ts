@@ -84,7 +84,7 @@ t.test('a known container is as desired; an unknown one is ignored until its own
   t.equal(wantOf(workload, 'b'), 'stopped');
   t.equal(wantOf(workload, 'x'), 'ignored');
   t.equal(workload.orphansHeld(), 0, 'its owner has given no verdict');
-  workload.hearVerdicts([stranger('x')], [stranger('x')]);
+  workload.applyVerdicts([stranger('x')], [stranger('x')]);
   t.same(news(), ['x']);
   t.equal(wantOf(workload, 'x'), 'nothing');
   t.equal(workload.orphansHeld(), 0);
@@ -95,7 +95,7 @@ t.test('a known container is as desired; an unknown one is ignored until its own
 t.test('a container that its owner does not know is held until an operator approves', (t) => {
   const { workload, host, list, news, warnings } = start(answered([]));
   list(present('x'));
-  workload.hearVerdicts([stranger('x')], []);
+  workload.applyVerdicts([stranger('x')], []);
   t.equal(workload.orphansHeld(), 1);
   t.same(warnings, [{ event: 'orphans_held', orphans: 1, present: 1 }]);
   t.equal(wantOf(workload, 'x'), 'ignored');
@@ -109,7 +109,7 @@ t.test('a container that its owner does not know is held until an operator appro
 t.test('a container that its owner gives away goes, though other owners are silent', (t) => {
   const { workload, list } = start({ ...answered([]), heard: new Set([0]) }, { isSettled: false });
   list(present('x'));
-  workload.hearVerdicts([stranger('x')], [stranger('x')]);
+  workload.applyVerdicts([stranger('x')], [stranger('x')]);
   t.equal(wantOf(workload, 'x'), 'nothing');
   t.end();
 });
@@ -122,7 +122,7 @@ for (const [name, desired, isSettled] of [
   t.test(`${name}: an operator’s approval has no effect yet`, (t) => {
     const { workload, list } = start(desired, { isSettled });
     list(present('x'));
-    workload.hearVerdicts([stranger('x')], []);
+    workload.applyVerdicts([stranger('x')], []);
     workload.approveOrphans(1);
     t.equal(wantOf(workload, 'x'), 'ignored');
     t.end();
@@ -140,7 +140,7 @@ t.test('an approval from before a restart has no effect until owners confirm the
 t.test('a verdict covers the named placement; a container made under a later one stays', (t) => {
   const { workload, list } = start(answered([]));
   list(present('x'));
-  workload.hearVerdicts([stranger('x')], [stranger('x')]);
+  workload.applyVerdicts([stranger('x')], [stranger('x')]);
   list(new Map([['x' as ContainerId, { tenant, placement: 7 }]]));
   t.equal(wantOf(workload, 'x'), 'ignored');
   t.same(workload.unjudged(), [stranger('x', 7)], 'the agent asks about it again');
@@ -150,9 +150,9 @@ t.test('a verdict covers the named placement; a container made under a later one
 t.test('after a container moves away and back, the earlier verdict does not count', (t) => {
   const { workload, list, accept } = start(answered([]));
   list(present('x'));
-  workload.hearVerdicts([stranger('x')], [stranger('x')]);
+  workload.applyVerdicts([stranger('x')], [stranger('x')]);
   accept(answered([one('x')]));
-  workload.hearVerdicts([stranger('x')], [stranger('x')]);
+  workload.applyVerdicts([stranger('x')], [stranger('x')]);
   t.equal(wantOf(workload, 'x'), 'running');
   accept(answered([]));
   workload.settled();
@@ -182,12 +182,12 @@ t.test('the container of a damaged record is ignored', (t) => {
 t.test('strangers without a verdict come first, then those with the oldest verdict', (t) => {
   const { workload, list } = start(answered([]));
   list(present('a', 'b', 'c'));
-  workload.hearVerdicts([stranger('b'), stranger('a')], []);
+  workload.applyVerdicts([stranger('b'), stranger('a')], []);
   t.same(
     workload.strangers().map(({ id }) => id),
     ['c', 'b', 'a'],
   );
-  workload.hearVerdicts([stranger('b'), stranger('c')], []);
+  workload.applyVerdicts([stranger('b'), stranger('c')], []);
   t.same(
     workload.strangers().map(({ id }) => id),
     ['a', 'b', 'c'],

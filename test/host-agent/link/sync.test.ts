@@ -57,7 +57,7 @@ function ask({ desired = emptyDesired('c1'), only, strangers = [], late = [] }: 
         approveOrphans: (word) => void did.push(`word ${word}`),
         strangers: () => [...strangers],
         unjudged: () => [...strangers, ...late],
-        hearVerdicts: (named, gone) =>
+        applyVerdicts: (named, gone) =>
           void did.push(`${named.map(({ tenant }) => tenant).join()} judged, ${gone.length} gone`),
       },
       lease: { fenced: () => void did.push('fenced'), settled: () => {} },

@@ -25,7 +25,7 @@ function begin() {
     causes,
     ended,
     lines,
-    hear: (changes: Partial<DesiredContainer> | undefined, from: 'disk' | 'owners' = 'owners') => {
+    apply: (changes: Partial<DesiredContainer> | undefined, from: 'disk' | 'owners' = 'owners') => {
       now = changes === undefined ? { want: 'ignored' } : wanted('running', changes);
       causes.heard([id], from);
     },
@@ -33,10 +33,10 @@ function begin() {
 }
 
 t.test('steps belong to the request from when it is heard until nothing is left to do', (t) => {
-  const { causes, ended, lines, hear } = begin();
+  const { causes, ended, lines, apply } = begin();
   t.equal(causes.of(id), undefined);
   causes.asked();
-  hear({ generation: 4, cause: traced });
+  apply({ generation: 4, cause: traced });
   t.same(lines, [
     { event: 'desired_changed', container: id, desired: 'running', generation: 4, requestId: 'r-1', traceId },
   ]);
@@ -48,7 +48,7 @@ t.test('steps belong to the request from when it is heard until nothing is left 
   const [sync, reconcile] = ended;
   t.match(reconcile, { name: 'reconcile', parentSpanId: spanId, isError: false });
   t.equal(sync?.parentSpanId, reconcile?.spanId);
-  hear({ generation: 4, cause: traced });
+  apply({ generation: 4, cause: traced });
   t.equal(causes.of(id), undefined, 'the same generation again is no news');
   causes.settled(id, false);
   t.equal(ended.length, 2);
@@ -56,23 +56,23 @@ t.test('steps belong to the request from when it is heard until nothing is left 
 });
 
 t.test('the next request takes over, and a change of no request ends it', (t) => {
-  const { causes, ended, hear } = begin();
-  hear({ generation: 4, cause: traced });
-  hear({ generation: 5, cause: { request_id: 'r-2' } });
+  const { causes, ended, apply } = begin();
+  apply({ generation: 4, cause: traced });
+  apply({ generation: 5, cause: { request_id: 'r-2' } });
   t.same(causes.of(id), { ...causes.of(id), fields: { requestId: 'r-2', traceId: undefined }, trace: undefined });
   t.match(
     ended.map(({ name }) => name),
     ['sync', 'reconcile'],
     'of the first; the second is not traced',
   );
-  hear({ generation: 6 });
+  apply({ generation: 6 });
   t.equal(causes.of(id), undefined);
   t.end();
 });
 
 t.test('an agent that starts continues in the trace of the request, without a span of its own', (t) => {
-  const { causes, ended, lines, hear } = begin();
-  hear({ generation: 4, cause: traced }, 'disk');
+  const { causes, ended, lines, apply } = begin();
+  apply({ generation: 4, cause: traced }, 'disk');
   t.match(causes.of(id), { fields: { requestId: 'r-1' }, trace });
   causes.settled(id, false);
   t.same([ended, lines], [[], []]);
@@ -80,12 +80,12 @@ t.test('an agent that starts continues in the trace of the request, without a sp
 });
 
 t.test('a container that fails or leaves ends its span', (t) => {
-  const { causes, ended, hear } = begin();
-  hear({ generation: 4, cause: traced });
+  const { causes, ended, apply } = begin();
+  apply({ generation: 4, cause: traced });
   causes.settled(id, true);
   t.match(ended.at(-1), { name: 'reconcile', isError: true });
-  hear({ generation: 5, cause: traced });
-  hear(undefined);
+  apply({ generation: 5, cause: traced });
+  apply(undefined);
   t.match(ended.at(-1), { name: 'reconcile', isError: false });
   t.equal(causes.of(id), undefined);
   t.end();

@@ -54,7 +54,7 @@ t.test('the hash of a spec changes only with fields that a running container can
 t.test('the body of a create carries the declared container', (t) => {
   const desired = container({ ports: [8080, '53/udp'], env: { A: '1' }, cpu_millis: 9000 });
   const image = { reference: 'x:1', imageId: 'sha256:one', imageLabels: ['note', 'longshore.tenant'] };
-  const making = {
+  const createInput = {
     owner,
     ...image,
     publishAddress: '192.0.2.7',
@@ -63,7 +63,7 @@ t.test('the body of a create carries the declared container', (t) => {
     diskBytes: 7,
     sandbox: null,
   };
-  const body = createBody({ ...making, container: desired, secrets: { PASSWORD: 'hunter2' } });
+  const body = createBody({ ...createInput, container: desired, secrets: { PASSWORD: 'hunter2' } });
   t.match(body, {
     Image: 'sha256:one',
     Labels: { note: '', 'longshore.tenant': 'acme', 'longshore.reference': 'x:1' },
@@ -82,7 +82,7 @@ t.test('the body of a create carries the declared container', (t) => {
     },
   });
   const { Healthcheck } = createBody({
-    ...making,
+    ...createInput,
     container: container({ policy: { ...defaultPolicy, no_check: true } }),
     secrets: {},
   });
@@ -91,14 +91,14 @@ t.test('the body of a create carries the declared container', (t) => {
   const { Labels } = body as { Labels: Record<string, string> };
   t.notMatch(JSON.stringify(Labels), 'hunter2');
   const resolved = { digest: `sha256:${'a'.repeat(64)}`, resolved_at: '2026-01-02T03:04:05.000Z' };
-  t.match(createBody({ ...making, resolved, container: desired, secrets: {} }).Labels, {
+  t.match(createBody({ ...createInput, resolved, container: desired, secrets: {} }).Labels, {
     'longshore.digest': resolved.digest,
     'longshore.resolved-at': resolved.resolved_at,
   });
-  t.match(createBody({ ...making, container: container({ cpu_millis: 1 }), secrets: {} }), {
+  t.match(createBody({ ...createInput, container: container({ cpu_millis: 1 }), secrets: {} }), {
     HostConfig: { NanoCpus: 10_000_000 },
   });
-  const sandboxed = createBody({ ...making, container: desired, secrets: {}, sandbox: 's1' });
+  const sandboxed = createBody({ ...createInput, container: desired, secrets: {}, sandbox: 's1' });
   // The engine refuses ports for a container in the namespace of another.
   t.match(sandboxed, { ExposedPorts: {}, HostConfig: { NetworkMode: 'container:s1', PortBindings: {} } });
   t.notMatch(JSON.stringify(sandboxed), '8080/tcp');

@@ -24,7 +24,7 @@ export const a4: readonly Guard[] = [
     guard: 'A container that the control plane does not know stays',
     file: 'host-agent/desired/workload.ts',
     changes: [
-      { in: 'createWorkload.hearVerdicts', replace: "given.get(id) === placement ? 'gone' : 'unknown'", by: "'gone'" },
+      { in: 'createWorkload.applyVerdicts', replace: "given.get(id) === placement ? 'gone' : 'unknown'", by: "'gone'" },
     ],
     killedBy: 'test/host-agent/desired/workload.test.ts',
   },

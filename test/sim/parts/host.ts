@@ -190,7 +190,7 @@ class Agent {
       sender: agentOf(this.#options.key),
       workload: this.#workload,
       members: undefined,
-      volumes: { strangers: () => [], hear: () => Promise.resolve() },
+      volumes: { strangers: () => [], applyVerdicts: () => Promise.resolve() },
       lease: { fenced: () => {}, settled: () => {} },
       onSigner: () => {},
       onIncarnation: (told) => {
