@@ -44,7 +44,7 @@ export const actorsMetrics = {
   uncheckpointed: gauge('uncheckpointed_commits', {
     help: 'Commits of the partition that are in the journal and in no checkpoint yet.',
     watch:
-      'Rises steadily for one partition: its checkpoint does not move. At 8 MiB of them its writes are refused: see the runbook, “Full journal”.',
+      'Rises steadily for one partition: its checkpoint does not move. At 16 MiB of them its writes are refused, and those of a tenant with half of that: see the runbook, “Full journal”.',
     labels: [partition],
   }),
   journal: gauge('journal_entries', {

@@ -1,11 +1,12 @@
 /**
  * Outcomes of operations, by operation id: a retry of a write gets the first answer. They are kept
  * for a time that is longer than any deadline, and never by count: a ring broke under a storm of
- * pauses.
+ * pauses. A tenant whose long answers take too many bytes writes no more until some have ended.
  */
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { Shares } from './shares.ts';
 
 export interface KnownOperation extends Pick<OperationRecord, 'code' | 'answer'> {
   /** Number of the commit that it is part of, or that it rests on. */
@@ -14,12 +15,19 @@ export interface KnownOperation extends Pick<OperationRecord, 'code' | 'answer'>
 
 interface Kept extends KnownOperation {
   readonly addedAtMs: number;
+  readonly tenant: string;
 }
 
 interface NewOperation {
   readonly record: OperationRecord;
   readonly commit: number;
+  /** Whose write it was; empty: of no tenant, or of one that the load cannot tell. */
+  readonly tenant: string;
 }
+
+/** A short answer is bounded by the rate of requests. */
+const longBytesOf = (answer: OperationRecord['answer']): number =>
+  answer.kind === 'body' && answer.body.length > limits.shortAnswerBytes ? answer.body.length : 0;
 
 /** Between two calls of `expire`, no more than this counts. */
 const longestStepMs = 3 * limits.sweepIntervalMs;
@@ -38,11 +46,19 @@ export class Operations {
    */
   #ranMs = 0;
   #expiredAtMs: number | undefined;
-  /** Short answers with a body, by that: most refusals say the same, and keep it once. */
+  /** Answers with a body, by that: most refusals say the same, and keep it once. */
   readonly #shared = new Map<string, OperationRecord['answer']>();
+  #sharedBytes = 0;
+  /** Bytes of long answers, by tenant. Each counts, shared or not: each is stored. */
+  readonly #long = new Shares();
 
   get(op: OperationId): KnownOperation | undefined {
     return this.#known.get(op) ?? this.#unchanged.get(op);
+  }
+
+  /** Whether the outcomes of this tenant leave room for another. */
+  hasShare(tenant: string): boolean {
+    return this.#long.has(tenant, limits.longAnswersBytes);
   }
 
   /** As they are stored; what memory alone keeps is left out. @param nowMs wall clock */
@@ -58,21 +74,31 @@ export class Operations {
 
   /** Bounded: when full, it forgets the oldest. */
   addUnchanged(operation: NewOperation): void {
-    const [oldest] = this.#unchanged.keys();
-    if (this.#unchanged.size >= limits.unchangedKept && oldest !== undefined) this.#unchanged.delete(oldest);
+    const [oldest] = this.#unchanged;
+    if (this.#unchanged.size >= limits.unchangedKept && oldest !== undefined) this.#forget(this.#unchanged, ...oldest);
     this.#unchanged.set(operation.record.op, this.#kept(operation));
   }
 
-  #kept({ record: { code, answer }, commit }: NewOperation): Kept {
-    return { code, answer: this.#sharedOf(answer), commit, addedAtMs: this.#ranMs };
+  #kept({ record: { code, answer }, commit, tenant }: NewOperation): Kept {
+    if (tenant !== '') this.#long.add(tenant, longBytesOf(answer));
+    return { code, answer: this.#sharedOf(answer), commit, addedAtMs: this.#ranMs, tenant };
+  }
+
+  #forget(kept: Map<OperationId, Kept>, op: OperationId, { tenant, answer }: Kept): void {
+    kept.delete(op);
+    if (tenant !== '') this.#long.add(tenant, -longBytesOf(answer));
   }
 
   #sharedOf(answer: OperationRecord['answer']): OperationRecord['answer'] {
-    if (answer.kind !== 'body' || answer.body.length > limits.sharedAnswerBytes) return answer;
+    if (answer.kind !== 'body') return answer;
     const shared = this.#shared.get(answer.body);
     if (shared !== undefined) return shared;
-    if (this.#shared.size >= limits.sharedAnswers) this.#shared.clear();
+    if (this.#shared.size >= limits.sharedAnswers || this.#sharedBytes >= limits.sharedAnswersBytes) {
+      this.#shared.clear();
+      this.#sharedBytes = 0;
+    }
     this.#shared.set(answer.body, answer);
+    this.#sharedBytes += answer.body.length;
     return answer;
   }
 
@@ -84,9 +110,9 @@ export class Operations {
     this.#ranMs += Math.min(nowMs - (this.#expiredAtMs ?? nowMs), longestStepMs);
     this.#expiredAtMs = nowMs;
     for (const kept of [this.#known, this.#unchanged]) {
-      for (const [op, { addedAtMs }] of kept) {
-        if (addedAtMs + limits.operationTtlMs > this.#ranMs) break;
-        kept.delete(op);
+      for (const [op, one] of kept) {
+        if (one.addedAtMs + limits.operationTtlMs > this.#ranMs) break;
+        this.#forget(kept, op, one);
       }
     }
   }

@@ -12,6 +12,7 @@ import type { Span, Tracer } from '../../lib/trace/tracer.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { errorBody } from '../../schemas/errors.ts';
+import type { TenantId } from '../../schemas/ids.ts';
 import { traceIdOf } from '../../schemas/wire/trace.ts';
 import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
@@ -36,9 +37,6 @@ import type { Reading } from './reading.ts';
 import { causeOf, type Serving } from './serving.ts';
 import type { MadeAnswer } from './waiting-answers.ts';
 import type { EventSink, Store } from './store/store.ts';
-
-/** The `Retry-After` for a tenant of which as many wait as may, while the stream is away. */
-const eventsRetryMs = 10_000;
 
 export interface PartitionOptions<D extends DomainTypes> {
   readonly number: number;
@@ -94,6 +92,25 @@ const nothing = { records: [], deletes: [], events: [], effects: [] } as const;
 
 const tooLarge: Reply = { code: 'too_large', body: errorBody({ error: 'too_large' }) };
 const tooManyWait = errorBody({ error: 'unavailable', message: 'too many requests wait for a commit; try again' });
+
+/** Of what a tenant's writes take more than its share, while there is room for those of others. */
+function excessOf(
+  { outbox, operations, commits }: Pick<Serving<DomainTypes>, 'outbox' | 'operations' | 'commits'>,
+  tenant: TenantId,
+): { readonly message: string; readonly retry_after_seconds: number } | undefined {
+  const full = outbox.fullFor(tenant);
+  if (full !== undefined) {
+    return {
+      message: `the stream ${full} takes no events, and as many of yours wait as may`,
+      retry_after_seconds: 10,
+    };
+  }
+  if (!commits.hasShare(tenant)) {
+    return { message: 'as many of your writes wait to be stored as may', retry_after_seconds: 1 };
+  }
+  if (operations.hasShare(tenant)) return undefined;
+  return { message: 'as many long answers to your last writes are kept as may', retry_after_seconds: 10 };
+}
 
 /** Of whom it is, among those that share what may wait. */
 const tenantOf = (ask: Ask): string => ('tenant' in ask ? ask.tenant : '');
@@ -263,7 +280,7 @@ export class Partition<D extends DomainTypes> {
     const run = (serving: Serving<D>): void => this.#timed(ask.type, () => turn(serving));
     const { ready } = this.#ownership;
     if (ready !== undefined) run(ready);
-    else this.#ownership.wait({ untilMs, run, refuse: () => respond(notOwner, '') });
+    else this.#ownership.wait({ tenant: tenantOf(ask), untilMs, run, refuse: () => respond(notOwner, '') });
   }
 
   #read(serving: Serving<D>, ask: ReadAsk, untilMs: number, respond: Respond): void {
@@ -312,11 +329,10 @@ export class Partition<D extends DomainTypes> {
       respond('unavailable', errorBody({ error: 'unavailable', ...message }));
       return;
     }
-    const full = 'tenant' in ask ? outbox.fullFor(ask.tenant) : undefined;
-    if (full !== undefined) {
-      const message = `the stream ${full} takes no events, and as many of yours wait as may: try again later`;
-      const retry_after_seconds = eventsRetryMs / 1000;
-      respond('rate_limited', errorBody({ error: 'rate_limited', message, retry_after_seconds }));
+    const excess = 'tenant' in ask ? excessOf(serving, ask.tenant) : undefined;
+    if (excess !== undefined) {
+      const message = `${excess.message}: try again later`;
+      respond('rate_limited', errorBody({ error: 'rate_limited', ...excess, message }));
       return;
     }
     const turn = this.#turnOf(() => domain.write(state, ask, this.#context(serving, ask), prepared), ask.rid);
@@ -371,12 +387,13 @@ export class Partition<D extends DomainTypes> {
     }
     if (draft.lines.length > 0) {
       const group = this.#add(serving, draft);
-      group.answer(reply.body.length);
-      group.waiters.push(this.#waiterOf(write, reply));
+      group.answer(draft.tenant, reply.body.length, this.#waiterOf(write, reply));
       return;
     }
     const commit = commits.dirtyUntil(domain.dirtyKeyAround(ask));
-    if (domain.isFinal(ask, reply)) operations.addUnchanged({ record: this.#outcomeOf(ask, reply), commit });
+    if (domain.isFinal(ask, reply)) {
+      operations.addUnchanged({ record: this.#outcomeOf(ask, reply), commit, tenant: tenantOf(ask) });
+    }
     const make = (): MadeAnswer => {
       const waiter = this.#waiterOf(write, reply);
       return { bytes: reply.body.length, give: () => waiter(true) };
@@ -402,8 +419,7 @@ export class Partition<D extends DomainTypes> {
       return;
     }
     const group = this.#apply(serving, changes, draft, write.ask.rid);
-    group.answer(reply.body.length);
-    group.waiters.push(this.#waiterOf(write, reply));
+    group.answer(draft.tenant, reply.body.length, this.#waiterOf(write, reply));
   }
 
   #waiterOf(write: Write<D>, { code, body }: Reply): Waiter {
@@ -506,12 +522,12 @@ export class Partition<D extends DomainTypes> {
     const nowMs = this.#now();
     const head = { nowMs, requestId: ask?.rid ?? null, by: ask?.cause?.by };
     if (ask === undefined || reply === undefined) {
-      return draftOf(domain, { changes, head, lines: [], outcome: undefined });
+      return draftOf(domain, { tenant: '', changes, head, lines: [], outcome: undefined });
     }
     const lines = domain.lines(ask, reply, nowMs);
     const mayRepeat = !isSuccess(reply) || reply.isIdempotent === true;
     const outcome = mayRepeat && lines.length === 0 ? undefined : this.#outcomeOf(ask, reply);
-    return draftOf(domain, { changes, head, lines, outcome });
+    return draftOf(domain, { tenant: tenantOf(ask), changes, head, lines, outcome });
   }
 
   /**
@@ -531,7 +547,8 @@ export class Partition<D extends DomainTypes> {
   #add({ commits, operations }: Serving<D>, draft: Draft): Group<D['Effect']> {
     const group = commits.open(draft.bytes);
     group.take(draft, this.number);
-    if (draft.outcome !== undefined) operations.add({ record: draft.outcome, commit: group.number });
+    const { tenant, outcome } = draft;
+    if (outcome !== undefined) operations.add({ record: outcome, commit: group.number, tenant });
     return group;
   }
 }

@@ -154,7 +154,7 @@ function* filling<D extends DomainTypes>(
     yield;
   }
   for (const operation of loaded.operations) {
-    operations.add(operation);
+    operations.add({ ...operation, tenant: '' });
     yield;
   }
   for (const key of loaded.quarantined) {
@@ -204,6 +204,7 @@ async function startWriting<D extends DomainTypes>(
   if (journal.isHeld) throw new Error('the store went back in time during the load');
   const onMark = (to: number): void => {
     journal.checkpointed(number, to);
+    commits.checkpointed(to);
     observer.uncheckpointed(number, commits.commitsAboveMark);
     // There may be room again; this tells the observer.
     commits.hasRoom();

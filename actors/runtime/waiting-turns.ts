@@ -1,12 +1,15 @@
 /**
  * Turns that cannot run yet, in the order in which they came: the partition is loading, or its
- * lease has lapsed. Bounded; running them is long work, a turn a step (lib/time/slices.ts).
+ * lease has lapsed. Bounded, for each tenant too; running them is long work, a turn a step (lib/time/slices.ts).
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import { limits } from '../../schemas/limits.ts';
+import { Shares } from './shares.ts';
 
 export interface WaitingTurn<Serving> {
+  /** Whose it is; empty: of no tenant. */
+  readonly tenant: string;
   /** Its sender waits until then (monotonic). */
   readonly untilMs: number;
   readonly run: (serving: Serving) => void;
@@ -24,6 +27,7 @@ export interface WaitingTurnsOptions<Serving> {
 export class WaitingTurns<Serving> {
   readonly #options: WaitingTurnsOptions<Serving>;
   readonly #turns = new Set<WaitingTurn<Serving>>();
+  readonly #tenants = new Shares();
   #isRunning = false;
   #expiredMs = -Infinity;
 
@@ -36,16 +40,28 @@ export class WaitingTurns<Serving> {
   }
 
   add(turn: WaitingTurn<Serving>): void {
-    if (this.#turns.size >= limits.turnsQueued) this.#expire(this.#options.clock.monotonicMs());
-    if (this.#turns.size < limits.turnsQueued) this.#turns.add(turn);
-    else turn.refuse();
+    if (!this.#hasRoom(turn)) this.#expire(this.#options.clock.monotonicMs());
+    if (!this.#hasRoom(turn)) {
+      turn.refuse();
+      return;
+    }
+    this.#turns.add(turn);
+    this.#tenants.add(turn.tenant, 1);
+  }
+
+  #hasRoom({ tenant }: WaitingTurn<Serving>): boolean {
+    return this.#turns.size < limits.turnsQueued && this.#tenants.has(tenant, limits.turnsQueued);
+  }
+
+  #remove(turn: WaitingTurn<Serving>): void {
+    if (this.#turns.delete(turn)) this.#tenants.add(turn.tenant, -1);
   }
 
   /** At intervals: each turn that finds no room would look at all of them otherwise. */
   #expire(nowMs: number): void {
     if (nowMs < this.#expiredMs + limits.turnsQueuedLookMs) return;
     this.#expiredMs = nowMs;
-    for (const waiting of this.#turns) if (waiting.untilMs <= nowMs) this.#turns.delete(waiting);
+    for (const waiting of this.#turns) if (waiting.untilMs <= nowMs) this.#remove(waiting);
   }
 
   /** Runs them, unless they still have to wait, or are being run. */
@@ -61,7 +77,7 @@ export class WaitingTurns<Serving> {
 
   refuseAll(): void {
     const turns = [...this.#turns];
-    this.#turns.clear();
+    for (const turn of turns) this.#remove(turn);
     for (const { refuse } of turns) refuse();
   }
 
@@ -71,7 +87,7 @@ export class WaitingTurns<Serving> {
       const serving = answering();
       // A load or a renewal runs the rest.
       if (serving === undefined) return;
-      this.#turns.delete(turn);
+      this.#remove(turn);
       if (turn.untilMs > clock.monotonicMs()) turn.run(serving);
       yield;
     }

@@ -21,6 +21,7 @@ const scarce = {
   journalBytes: 512 * KiB,
   journalReadWindow: 16,
   uncheckpointedBytes: 128 * KiB,
+  checkpointDueBytes: 40 * KiB,
   uncommittedBytes: 256 * KiB,
   // What waits for a stream that is away.
   eventsParkedBytes: 24 * KiB,

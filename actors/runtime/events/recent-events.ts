@@ -8,6 +8,7 @@ import type { Clock } from '../../../lib/time/clock.ts';
 import { compareEvents } from '../../../schemas/event-id.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Identified, Outgoing } from '../journal/codec.ts';
+import { Shares } from '../shares.ts';
 
 /** What an outbox has to know of the items that it holds. */
 export interface OutboxKind<Item extends Identified> {
@@ -58,9 +59,8 @@ export class RecentEvents<Item extends Identified> {
   readonly #shown = new Map<string, Outgoing<Item>[]>();
   #publications: Publication[] = [];
   #publishedBytes = 0;
-  /** Not published, by reader. */
-  readonly #waiting = new Map<string, number>();
-  #waitingBytes = 0;
+  /** Bytes that are not published, by reader. */
+  readonly #waiting = new Shares();
 
   constructor(kind: OutboxKind<Item>, clock: Clock) {
     this.#kind = kind;
@@ -73,23 +73,13 @@ export class RecentEvents<Item extends Identified> {
       const shown = this.#shown.get(reader);
       if (shown === undefined) this.#shown.set(reader, [event]);
       else shown.push(event);
-      this.#countWaiting(reader, this.#kind.bytesOf(event));
+      this.#waiting.add(reader, this.#kind.bytesOf(event));
     }
   }
 
-  /**
-   * Whether what waits of one reader is no more than what is left of the room for all. So one alone
-   * gets half of the room, two get a third each, and there is always some for another.
-   */
+  /** Of the bytes that are not published. */
   hasShare(reader: string, room: number): boolean {
-    return (this.#waiting.get(reader) ?? 0) <= room - this.#waitingBytes;
-  }
-
-  #countWaiting(reader: string, bytes: number): void {
-    const sum = (this.#waiting.get(reader) ?? 0) + bytes;
-    if (sum > 0) this.#waiting.set(reader, sum);
-    else this.#waiting.delete(reader);
-    this.#waitingBytes += bytes;
+    return this.#waiting.has(reader, room);
   }
 
   /**
@@ -102,7 +92,7 @@ export class RecentEvents<Item extends Identified> {
     for (const event of events) {
       const reader = this.#kind.readerOf(event.subject);
       counts.set(reader, (counts.get(reader) ?? 0) + 1);
-      this.#countWaiting(reader, -this.#kind.bytesOf(event));
+      this.#waiting.add(reader, -this.#kind.bytesOf(event));
     }
     const bytes = bytesOfAll(this.#kind, events);
     this.#publications.push({ atMs: this.#clock.monotonicMs(), bytes, counts });

@@ -10,6 +10,7 @@ import { type Commit, encodeSection } from './codec.ts';
 import { DirtyKeys, Group, type Waiter } from './group.ts';
 import type { CommitSource, Journal, PutCommit } from './journal.ts';
 import type { Outboxes } from '../events/outboxes.ts';
+import { Shares } from '../shares.ts';
 
 export interface CommitsOptions<Effect extends object> {
   readonly partition: number;
@@ -48,6 +49,10 @@ export class Commits<Effect extends object> implements CommitSource {
   /** The oldest group that is not on its way, if it did not fit into the last entry. */
   #closed: Closed<Effect> | undefined;
   #hadRoom = true;
+  /** Bytes in the journal above the mark of the checkpoint, by tenant. */
+  readonly #written = new Shares();
+  /** The same, by commit; oldest first. */
+  readonly #aboveMark: { readonly number: number; readonly bytes: ReadonlyMap<string, number> }[] = [];
 
   constructor(options: CommitsOptions<Effect>) {
     this.partition = options.partition;
@@ -78,10 +83,37 @@ export class Commits<Effect extends object> implements CommitSource {
     return this.#groups.reduce((sum, { waiters }) => sum + waiters.length, 0);
   }
 
+  get #waitingBytes(): number {
+    return this.#groups.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
+  }
+
   /** So much waits for the journal that writes are refused. */
   get isQueueFull(): boolean {
-    const bytes = this.#groups.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
-    return this.#queued >= limits.turnsQueued || bytes >= limits.uncommittedBytes;
+    return this.#queued >= limits.turnsQueued || this.#waitingBytes >= limits.uncommittedBytes;
+  }
+
+  /** Whether a tenant may add to what waits for the journal, and for the checkpoint (shares.ts). */
+  hasShare(tenant: string): boolean {
+    let bytes = 0;
+    let answers = 0;
+    for (const { tenants } of this.#groups) {
+      const load = tenants.get(tenant);
+      bytes += (load?.bytes ?? 0) + (load?.answerBytes ?? 0);
+      answers += load?.answers ?? 0;
+    }
+    return (
+      bytes <= limits.uncommittedBytes - this.#waitingBytes &&
+      answers <= limits.turnsQueued - this.#queued &&
+      this.#written.has(tenant, limits.uncheckpointedBytes)
+    );
+  }
+
+  /** The mark has moved: what is up to it waits for no checkpoint. */
+  checkpointed(mark: number): void {
+    const above = this.#aboveMark.findIndex(({ number }) => number > mark);
+    for (const { bytes } of this.#aboveMark.splice(0, above < 0 ? this.#aboveMark.length : above)) {
+      for (const [tenant, some] of bytes) this.#written.add(tenant, -some);
+    }
   }
 
   hasRoom(): boolean {
@@ -137,7 +169,7 @@ export class Commits<Effect extends object> implements CommitSource {
     const { group, commit, section } = closed;
     this.#closed = undefined;
     this.#taken = group.number;
-    return { commit, section, onWritten: (seconds) => this.#written(group, commit, seconds) };
+    return { commit, section, onWritten: (seconds) => this.#settle(closed, seconds) };
   }
 
   #closeOldest(): Closed<Effect> | undefined {
@@ -147,17 +179,28 @@ export class Commits<Effect extends object> implements CommitSource {
     return (this.#closed = { group, commit, section: encodeSection(commit) });
   }
 
-  #written(group: Group<Effect>, commit: Commit, seconds: number): void {
+  #settle({ group, commit, section }: Closed<Effect>, seconds: number): void {
     // Closed meanwhile: nobody waits.
     if (this.#groups[0] !== group) return;
     const { outbox, checkpointer } = this.#options;
     this.#groups.shift();
     this.#committed = group.number;
     this.#dirtyKeys.committed(group);
+    this.#countWritten(group, section.length);
     // Before the waiters run: they may ask for the events of this commit.
     outbox.offer(commit);
     checkpointer.offer(commit);
     this.#notify(group, seconds);
+  }
+
+  /** Each tenant has as much of the section as of the changes before they were joined. */
+  #countWritten({ number, tenants }: Group<Effect>, sectionBytes: number): void {
+    const loads = [...tenants];
+    const sum = loads.reduce((bytes, [, load]) => bytes + load.bytes, 0);
+    if (sum === 0) return;
+    const bytes = new Map(loads.map(([tenant, load]) => [tenant, Math.round((load.bytes / sum) * sectionBytes)]));
+    for (const [tenant, some] of bytes) this.#written.add(tenant, some);
+    this.#aboveMark.push({ number, bytes });
   }
 
   #notify(group: Group<Effect>, seconds: number): void {

@@ -35,6 +35,7 @@ const changeBytes = (key: string, value: Encoded | null): number =>
   key.length + headBytesOfKey + (value === null ? 0 : bytesOf(value));
 
 export interface DraftOptions<D extends DomainTypes> {
+  readonly tenant: string;
   readonly changes: Changes<D>;
   /** Of its events. */
   readonly head: Omit<EventHead, 'id'>;
@@ -45,6 +46,8 @@ export interface DraftOptions<D extends DomainTypes> {
 
 /** The records that a turn changed, its events, the lines of the audit and its outcome. */
 export interface Draft {
+  /** Whose write made it; empty: of no tenant. */
+  readonly tenant: string;
   readonly changes: readonly Change[];
   /** Their ids name the commit, which is not known yet. */
   readonly events: readonly OutgoingEvent[];
@@ -59,7 +62,7 @@ const someId = `${2 ** 16}-${Number.MAX_SAFE_INTEGER}-${2 ** 16}`;
 
 export function draftOf<D extends DomainTypes>(
   domain: Pick<Domain<D>, 'records' | 'event'>,
-  { changes: { records, deletes, events: drafts }, head, lines: lineDrafts, outcome }: DraftOptions<D>,
+  { tenant, changes: { records, deletes, events: drafts }, head, lines: lineDrafts, outcome }: DraftOptions<D>,
 ): Draft {
   const changes = [
     ...records.map((record): Change => [domain.records.keyOf(record), encodeValue(record)]),
@@ -67,7 +70,7 @@ export function draftOf<D extends DomainTypes>(
   ];
   const events = drafts.map((event) => domain.event(event, { ...head, id: someId }));
   const lines = lineDrafts.map(({ subject, line }): OutgoingLine => ({ subject, event: { id: someId, ...line } }));
-  return { changes, events, lines, outcome, bytes: sectionBytes({ changes, events, lines, outcome }) };
+  return { tenant, changes, events, lines, outcome, bytes: sectionBytes({ changes, events, lines, outcome }) };
 }
 
 /** In place: a draft is made for one group, and its sizes are known by object. */
@@ -76,7 +79,7 @@ function giveId({ event }: { readonly event: { id: string } }, id: string): void
 }
 
 /** What the parts of a draft take of a section, at most. */
-export function sectionBytes({ changes, events, lines, outcome }: Omit<Draft, 'bytes'>): number {
+export function sectionBytes({ changes, events, lines, outcome }: Omit<Draft, 'bytes' | 'tenant'>): number {
   let bytes = outcome === undefined ? 0 : operationBytes(outcome);
   for (const [key, value] of changes) bytes += changeBytes(key, value);
   for (const event of events) bytes += eventBytes(event);
@@ -94,6 +97,14 @@ export function isTooLarge({ changes, bytes }: Draft): boolean {
   );
 }
 
+/** What of a tenant is in a group. */
+export interface TenantLoad {
+  /** Of its changes, before those of the same key are joined. */
+  bytes: number;
+  answers: number;
+  answerBytes: number;
+}
+
 export class Group<Effect extends object> implements DirtyMarks {
   readonly number: number;
   readonly #changes = new Map<string, Encoded | null>();
@@ -103,6 +114,8 @@ export class Group<Effect extends object> implements DirtyMarks {
   readonly #effects = new Map<string, OutgoingEffect<Effect>>();
   readonly waiters: Waiter[] = [];
   readonly dirtyKeys = new Set<string>();
+  /** Of what belongs to no tenant under the empty name. */
+  readonly tenants = new Map<string, TenantLoad>();
   readonly #dirty: DirtyKeys;
   #bytes = 0;
   #answerBytes = 0;
@@ -130,7 +143,8 @@ export class Group<Effect extends object> implements DirtyMarks {
    * The draft's events and lines get their ids.
    * @param draft one that fits
    */
-  take({ changes, events, lines, outcome, bytes }: Draft, partition: number): void {
+  take({ tenant, changes, events, lines, outcome, bytes }: Draft, partition: number): void {
+    this.#loadOf(tenant).bytes += bytes;
     for (const [key, value] of changes) this.#changes.set(key, value);
     for (const outgoing of events) {
       giveId(outgoing, `${partition}-${this.number}-${this.#events.length}`);
@@ -145,8 +159,18 @@ export class Group<Effect extends object> implements DirtyMarks {
   }
 
   /** An answer of so many bytes waits for the commit. */
-  answer(bytes: number): void {
+  answer(tenant: string, bytes: number, waiter: Waiter): void {
     this.#answerBytes += bytes;
+    const load = this.#loadOf(tenant);
+    load.answers++;
+    load.answerBytes += bytes;
+    this.waiters.push(waiter);
+  }
+
+  #loadOf(tenant: string): TenantLoad {
+    let load = this.tenants.get(tenant);
+    if (load === undefined) this.tenants.set(tenant, (load = { bytes: 0, answers: 0, answerBytes: 0 }));
+    return load;
   }
 
   /** Of effects with the same key, the last is carried out. */

@@ -161,7 +161,7 @@ export class Journal {
     const live = this.#partitions.get(partition);
     const oldest = live?.commits[0];
     if (live === undefined || oldest === undefined) return false;
-    if (live.bytes / limits.uncheckpointedBytes > limits.journalFillingShare) return true;
+    if (live.bytes > limits.checkpointDueBytes) return true;
     const share = Math.max(this.entries / limits.journalSlots, this.#liveBytes / limits.journalBytes);
     return share > limits.journalFillingShare && this.#last - oldest.entry.number >= this.entries / 2;
   }

@@ -20,10 +20,17 @@ export const partition = {
    * JetStream takes to elect another leader.
    */
   journalStalledMs: 10 * seconds,
-  /** Bytes of such commits of one partition; then its writes are refused. */
-  uncheckpointedBytes: 8 * MiB,
-  /** From this share of these bounds on, a partition rests no longer before its next checkpoint. */
+  /**
+   * Bytes of such commits of one partition; then its writes are refused. A tenant alone has half of
+   * it (actors/runtime/shares.ts).
+   */
+  uncheckpointedBytes: 16 * MiB,
+  /**
+   * From this share of the journal on, and from so many bytes of its own, a partition rests no
+   * longer before its next checkpoint.
+   */
   journalFillingShare: 1 / 3,
+  checkpointDueBytes: 3 * MiB,
   /** From this share of the ring on, commits of partitions that do not checkpoint are put again. */
   journalCarryShare: 0.75,
   /**
@@ -54,7 +61,7 @@ export const partition = {
   turnsQueuedLookMs: 100,
   /**
    * Bytes of changes that wait for the journal, and of the answers to them, in a partition; then
-   * its writes are refused.
+   * its writes are refused. A tenant alone has half of it, as of `turnsQueued`.
    */
   uncommittedBytes: 32 * MiB,
   /**
@@ -138,9 +145,18 @@ export const partition = {
    * are kept as long as other outcomes.
    */
   unchangedKept: 20_000,
-  /** Answers that outcomes in memory share, and how long each is at most. */
+  /**
+   * Equal answers that outcomes in memory share, in number and in bytes; beyond either it begins
+   * anew.
+   */
   sharedAnswers: 256,
-  sharedAnswerBytes: 512,
+  sharedAnswersBytes: 1 * MiB,
+  /**
+   * Bytes of answers longer than the first that are kept with outcomes in a partition; a tenant
+   * alone gets half of them. Beyond this its writes are refused.
+   */
+  shortAnswerBytes: 512,
+  longAnswersBytes: 64 * MiB,
   idempotencyTtlMs: 24 * hours,
   /**
    * Bytes of the answers to POSTs with an `Idempotency-Key` that are kept of a tenant for that

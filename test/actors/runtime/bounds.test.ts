@@ -110,13 +110,83 @@ t.test('writes that wait for the journal are bounded in bytes', async (t) => {
     await sleep(1);
   });
   t.ok(codes.length > 1000, `${codes.length} are refused`);
-  t.same(new Set(codes), new Set(['unavailable']));
+  t.same(new Set(codes), new Set(['rate_limited', 'unavailable']));
   t.ok(bytes < 5 * limits.uncommittedBytes, `${Math.round(bytes / MiB)} MiB`);
   gate.open();
   await first;
   while (codes.length < 2000) await sleep(10);
   await partition.checkpointed();
   t.equal((await writeOf(partition, createAsk(acme, 'last'))).code, 'created');
+});
+
+t.test('what one tenant writes takes no writes from another, while the journal takes nothing', async (t) => {
+  const gate = gatedJournals();
+  const partition = await serving(gate);
+  t.teardown(() => partition.release());
+  const made = createAsk(acme, 'a');
+  await writeOf(partition, made);
+  gate.shut();
+  const codes: string[] = [];
+  const update = (index: number) => {
+    const patch = { env: { LONG: String(index).padStart(60_000, 'x') } };
+    return { type: 'container.update', tenant: acme, id: made.id, patch, op: operation() } as const;
+  };
+  for (let index = 0; index < 600; index++) {
+    partition.write({ ...update(index), rid: 'r', budgetMs: 10_000 }, undefined, (code) => codes.push(code));
+  }
+  t.same(new Set(codes), new Set(['rate_limited']));
+  const { code, body } = await writeOf(partition, update(0));
+  t.match(JSON.parse(body), { message: /your writes wait/, retry_after_seconds: 1 }, code);
+  const theirs = writeOf(partition, createAsk(bolt, 'b', 30_000));
+  t.ok(await isPending(theirs));
+  gate.open();
+  t.equal((await theirs).code, 'created');
+  t.ok(codes.filter((code) => code === 'ok').length > 50);
+  await partition.checkpointed();
+  t.equal((await writeOf(partition, update(0))).code, 'ok');
+});
+
+t.test('turns of one tenant that wait for the journal leave room for those of another', async (t) => {
+  const gate = gatedJournals();
+  const partition = await serving(gate);
+  t.teardown(() => partition.release());
+  gate.shut();
+  const codes: string[] = [];
+  const cause = { by: { tenant: acme, subject: 'ann', token: 't1', address: '192.0.2.7' }, action: 'a', target: {} };
+  const stop = { type: 'container.stop', tenant: acme, id: containerId(), cause, rid: 'r', budgetMs: 10_000 } as const;
+  for (let index = 0; index < limits.turnsQueued; index++)
+    partition.write({ ...stop, op: operation() }, undefined, (code) => codes.push(code));
+  t.same(new Set(codes), new Set(['rate_limited']));
+  t.equal(codes.length, limits.turnsQueued / 2 - 1, 'one alone has half of the places');
+  const theirs = writeOf(partition, createAsk(bolt, 'b'));
+  t.ok(await isPending(theirs));
+  gate.open();
+  t.equal((await theirs).code, 'created');
+});
+
+t.test('what one tenant writes takes no writes from another, while nothing is checkpointed', async (t) => {
+  const store = createMemoryStore(new MemoryBucket());
+  let isShut = true;
+  const away = { kind: 'unknown', cause: new Error('the store is away') } as const;
+  const partition = await serving({
+    store: { ...store, putBatch: async (...batch) => (isShut ? away : store.putBatch(...batch)) },
+  });
+  t.teardown(() => partition.release());
+  const made = createAsk(acme, 'a');
+  await writeOf(partition, made);
+  const update = async (index: number): Promise<string> => {
+    const patch = { env: { LONG: String(index).padStart(60_000, 'x') } };
+    return (await writeOf(partition, { type: 'container.update', tenant: acme, id: made.id, patch, op: operation() }))
+      .code;
+  };
+  let count = 0;
+  while ((await update(++count)) === 'ok');
+  t.equal(await update(0), 'rate_limited');
+  t.ok(count > 10, `one alone has half of the room: ${count} updates`);
+  t.equal((await writeOf(partition, createAsk(bolt, 'b', 30_000))).code, 'created');
+  isShut = false;
+  await partition.checkpointed();
+  t.equal(await update(0), 'ok');
 });
 
 t.test('turns of one tick that are together too large for a message are two commits', async (t) => {

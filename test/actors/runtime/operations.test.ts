@@ -6,7 +6,8 @@ import type { OperationId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 const idOf = (name: string): OperationId => name as OperationId;
-const operationOf = (name: string, code: OutcomeCode = 'ok', body = '') => ({
+const operationOf = (name: string, code: OutcomeCode = 'ok', body = '', tenant = 'acme') => ({
+  tenant,
   record: { op: idOf(name), atMs: 0, code, answer: { kind: 'body' as const, body } },
   commit: 1,
 });
@@ -78,7 +79,7 @@ t.test('what was committed is never dropped by count, and stands before what cha
   t.end();
 });
 
-t.test('a short answer is kept once, however many refusals say it', (t) => {
+t.test('an answer is kept once, however many refusals say it, and however long it is', (t) => {
   const { operations } = keeping();
   const answerOf = (name: string, body: string) => {
     operations.add(operationOf(name, 'not_found', body));
@@ -87,10 +88,42 @@ t.test('a short answer is kept once, however many refusals say it', (t) => {
   const short = answerOf('first', 'gone');
   t.equal(answerOf('second', 'gone'), short);
   t.same(answerOf('other', 'taken'), { kind: 'body', body: 'taken' });
-  const long = 'x'.repeat(limits.sharedAnswerBytes + 1);
-  t.not(answerOf('long', long), answerOf('long again', long), 'a long one goes with its outcome');
+  const long = (of: string) => of.repeat(limits.shortAnswerBytes + 1);
+  t.equal(answerOf('long', long('x')), answerOf('long again', long('x')));
   for (let n = 0; n < limits.sharedAnswers; n++) answerOf(`of ${n}`, `${n}`);
-  t.not(answerOf('third', 'gone'), short, 'bounded');
+  t.not(answerOf('third', 'gone'), short, 'bounded in number');
   t.equal(operations.get(idOf('first'))?.answer, short);
+  const third = answerOf('fourth', 'gone');
+  answerOf('longest', 'y'.repeat(limits.sharedAnswersBytes));
+  answerOf('after it', 'other');
+  t.not(answerOf('fifth', 'gone'), third, 'bounded in bytes');
+  t.end();
+});
+
+t.test('long answers of a tenant are bounded, until some have ended, and leave room for others', (t) => {
+  const { operations, run } = keeping();
+  const body = 'x'.repeat(limits.longAnswersBytes / 64);
+  let count = 0;
+  const add = (tenant: string): void => {
+    operations.add(operationOf(`${tenant} ${++count}`, 'conflict', body, tenant));
+  };
+  for (; operations.hasShare('acme') && count < 100;) add('acme');
+  t.equal(count, 33, 'one alone has half of the room');
+  t.ok(operations.hasShare('bolt'));
+  for (; operations.hasShare('bolt') && count < 100;) add('bolt');
+  t.equal(count, 49);
+  t.ok(operations.hasShare('cork'), 'there is always some for another');
+  for (let n = 0; n < 10; n++) add('');
+  t.ok(operations.hasShare('cork'), 'what is of no tenant takes none of it');
+  run(limits.operationTtlMs);
+  t.ok(operations.hasShare('acme'), 'they have ended');
+  for (let n = 0; n < 2 * limits.unchangedKept; n++)
+    operations.addUnchanged(operationOf(`unchanged ${n}`, 'conflict', 'y'.repeat(1000)));
+  run(limits.operationTtlMs);
+  for (count = 0; operations.hasShare('acme') && count < 100;) add('acme');
+  t.equal(count, 33, 'what was forgotten early takes nothing');
+  for (let n = 0; n < limits.unchangedKept; n++)
+    operations.addUnchanged(operationOf(`short ${n}`, 'conflict', 'y'.repeat(limits.shortAnswerBytes), 'dash'));
+  t.ok(operations.hasShare('dash'), 'short ones do not count');
   t.end();
 });

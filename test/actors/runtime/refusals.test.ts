@@ -7,10 +7,11 @@ import { Operations } from '../../../actors/runtime/operations.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import type { OperationId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { containerId, operation, specOf } from '../support.ts';
+import { containerId, operation, specOf, tenantId } from '../support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../support/memory-store.ts';
 import { createPartition, writeOf } from '../support/partition.ts';
 import { acme } from '../support/records.ts';
+import { sealedAs } from '../support/secrets.ts';
 import { home, madeNetwork, peerId } from '../support/vpn.ts';
 
 async function serving(t: Test): Promise<Partition> {
@@ -53,6 +54,43 @@ t.test('a start of what runs, again when it was stopped', async (t) => {
   t.equal(desired(), 'running', 'another request does');
 });
 
+t.test('long refusals of one tenant are kept up to its share, and then it is told to wait', async (t) => {
+  const partition = await serving(t);
+  const cause = {
+    by: { tenant: acme, subject: 'ann', token: 't1', address: '192.0.2.7' },
+    action: 'secret.delete',
+    target: {},
+  };
+  const secret = { type: 'secret.put', tenant: acme, name: 'x', version: 1, sealed: sealedAs('s') } as const;
+  t.equal((await writeOf(partition, { ...secret, op: operation() })).code, 'created');
+  const secrets = { env: { A: 'x' }, files: {} };
+  for (let index = 0; index < 20; index++) {
+    const made = create(operation());
+    await writeOf(partition, { ...made, spec: specOf(`web-${index}`) });
+    const use = { type: 'container.secrets.put', tenant: acme, id: made.id, secrets } as const;
+    t.equal((await writeOf(partition, { ...use, op: operation() })).code, 'ok');
+  }
+  const remove = { type: 'secret.remove', tenant: acme, name: 'x', cause } as const;
+  const first = { ...remove, op: operation() };
+  const refusal = await writeOf(partition, first);
+  t.equal(refusal.code, 'conflict');
+  t.ok(refusal.body.length > limits.shortAnswerBytes, `${refusal.body.length} bytes`);
+  const most = limits.longAnswersBytes / 2 / refusal.body.length;
+  const codes = new Map<string, number>();
+  for (let count = 0; count < most + 1000; count += 1000) {
+    const asked = Array.from({ length: 1000 }, async () => writeOf(partition, { ...remove, op: operation() }));
+    for (const { code } of await Promise.all(asked)) codes.set(code, (codes.get(code) ?? 0) + 1);
+    await partition.checkpointed();
+  }
+  t.same([...codes.keys()], ['conflict', 'rate_limited']);
+  t.ok((codes.get('conflict') ?? 0) >= most - 1, `${codes.get('conflict')} of ${most}`);
+  t.same(await writeOf(partition, first), refusal, 'a repetition gets the first answer');
+  const { code, body } = await writeOf(partition, { ...remove, op: operation() });
+  t.match(JSON.parse(body), { message: /long answers/, retry_after_seconds: 10 }, code);
+  const other = { ...create(operation()), tenant: tenantId('other') };
+  t.equal((await writeOf(partition, other)).code, 'created');
+});
+
 t.test('what one partition says to another is heard as often as it comes', async (t) => {
   const partition = await serving(t);
   const by = { tenant: acme, peer: peerId() };
@@ -71,7 +109,7 @@ t.test('refusals are bounded by count and by time', (t) => {
     code: 'conflict' as const,
     answer: { kind: 'body', body: '' } as const,
   });
-  for (let n = 0; n <= limits.unchangedKept; n++) operations.addUnchanged({ record: record(n), commit: 0 });
+  for (let n = 0; n <= limits.unchangedKept; n++) operations.addUnchanged({ record: record(n), commit: 0, tenant: '' });
   t.equal(operations.get('op-0' as OperationId), undefined, 'the oldest');
   t.ok(operations.get('op-1' as OperationId));
   for (let ms = 0; ms <= limits.operationTtlMs + 1000; ms += 1000) operations.expire(ms);

@@ -5,6 +5,9 @@ import { WaitingTurns } from '../../../actors/runtime/waiting-turns.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import { limits } from '../../../schemas/limits.ts';
 
+let tenants = 0;
+const nextTenant = (): string => `t${++tenants}`;
+
 /** Each turn of the event loop runs one of them: a slice is over at each look at its clock. */
 function createWaiting() {
   let sliceMs = 0;
@@ -22,8 +25,9 @@ function createWaiting() {
     turns,
     pass: (ms: number) => void (nowMs += ms),
     serve: (serving: string | undefined) => void (memory = serving),
-    add: (name: string, untilMs = 1000, then: () => void = () => {}) =>
+    add: (name: string, untilMs = 1000, then: () => void = () => {}, tenant = nextTenant()) =>
       turns.add({
+        tenant,
         untilMs,
         run: (serving) => {
           told.push(`${name} on ${serving}`);
@@ -125,11 +129,32 @@ t.test('too many: those whose senders have given up make room, else the new one 
   t.match(told(), { length: limits.turnsQueued - 1, 0: 'no long', [limits.turnsQueued - 2]: 'no y' });
 });
 
+t.test('one tenant alone has half of the places, and always leaves some for another', (t) => {
+  const { turns, add, pass, told } = createWaiting();
+  const [soon, long] = [limits.turnsQueuedLookMs, 2 * limits.turnsQueuedLookMs];
+  for (let count = 0; count < limits.turnsQueued / 2; count++) add('a', soon, undefined, 'acme');
+  add('b', long, undefined, 'acme');
+  t.same(told(), []);
+  add('c', long, undefined, 'acme');
+  t.same(told(), ['no c']);
+  for (let count = 0; count < limits.turnsQueued / 4; count++) add('d', long, undefined, 'bolt');
+  t.same(told(), []);
+  pass(soon);
+  add('e', long, undefined, 'acme');
+  t.same(told(), [], 'those whose senders have given up made room');
+  turns.refuseAll();
+  told();
+  for (let count = 0; count <= limits.turnsQueued / 2; count++) add('f', long, undefined, 'acme');
+  t.same(told(), [], 'and so did those that were refused');
+  t.end();
+});
+
 t.test('those that find no room do not look at all that wait', (t) => {
   const { turns, pass } = createWaiting();
   let looks = 0;
   const add = (): void =>
     turns.add({
+      tenant: nextTenant(),
       get untilMs() {
         looks++;
         return 1000;

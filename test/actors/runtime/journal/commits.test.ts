@@ -86,7 +86,10 @@ function createCommits(last = 100) {
   /** A turn that changes a key. @returns the number of its commit */
   const turn = (key: string, then: () => void = () => {}): number => {
     const group = commits.open();
-    group.take({ changes: [[key, Buffer.from('1')]], events: [], lines: [], outcome: undefined, bytes: 100 }, 3);
+    group.take(
+      { tenant: '', changes: [[key, Buffer.from('1')]], events: [], lines: [], outcome: undefined, bytes: 100 },
+      3,
+    );
     group.markDirty(key);
     group.waiters.push((committed) => {
       did.push(`${key} ${committed ? 'answered' : 'to run again'}`);

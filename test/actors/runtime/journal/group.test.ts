@@ -16,9 +16,9 @@ const longEvent = (id: string): EventBody => ({
   ...statusEvent(id, '01890000-0000-7000-8000-000000000000' as ContainerId),
   message: '€'.repeat(500),
 });
-const draftWith = (parts: Partial<Omit<Draft, 'bytes'>>): Draft => {
+const draftWith = (parts: Partial<Omit<Draft, 'bytes' | 'tenant'>>): Draft => {
   const whole = { changes: [], events: [], lines: [], outcome: undefined, ...parts };
-  return { ...whole, bytes: sectionBytes(whole) };
+  return { ...whole, tenant: '', bytes: sectionBytes(whole) };
 };
 const changing = (key: string, value: Buffer | null): Draft => draftWith({ changes: [[key, value]] });
 const groupOf = (number = 1, dirty = new DirtyKeys()) => new Group<Bell>(number, dirty);

@@ -526,9 +526,9 @@ t.test('checkpoints are due from a third of the ring on, and of the bytes of a p
   t.notOk(journal.isFilling(99), 'it has none');
   journal.checkpointed(7, source.last);
   t.notOk(journal.isFilling(7));
-  const large = new Source(journal, 8, limits.uncheckpointedBytes / 10);
-  large.commit(4);
-  await until('it is put', () => large.written.length === 4);
+  const large = new Source(journal, 8, limits.checkpointDueBytes / 5);
+  large.commit(6);
+  await until('it is put', () => large.written.length === 6);
   t.ok(journal.isFilling(8));
   t.notOk(journal.isFilling(7), 'its own bytes');
 });

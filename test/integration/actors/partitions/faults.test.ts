@@ -282,7 +282,9 @@ t.test('a partition whose checkpoint is far behind refuses writes, serves reads,
       WriteAsk,
       { type: 'tenant.put' }
     >['settings'];
-    const answer = await write(partition, { type: 'tenant.put', tenant, settings, op: operation() });
+    // One tenant alone may not fill it.
+    const one = tenantId(`t${commits}`);
+    const answer = await write(partition, { type: 'tenant.put', tenant: one, settings, op: operation() });
     if (answer.code !== 'ok') refused = answer;
   }
   t.equal(refused?.code, 'unavailable');

@@ -1,0 +1,26 @@
+/** How much of a room each of those that share it takes, as bytes or as a number. */
+export class Shares {
+  readonly #taken = new Map<string, number>();
+  #all = 0;
+
+  /** By all. */
+  get all(): number {
+    return this.#all;
+  }
+
+  /** @param amount negative: so much is free again */
+  add(name: string, amount: number): void {
+    const taken = (this.#taken.get(name) ?? 0) + amount;
+    if (taken > 0) this.#taken.set(name, taken);
+    else this.#taken.delete(name);
+    this.#all += amount;
+  }
+
+  /**
+   * Whether what one takes is no more than what is left of the room for all. So one alone gets half
+   * of the room, two get a third each, and there is always some for another.
+   */
+  has(name: string, room: number): boolean {
+    return (this.#taken.get(name) ?? 0) <= room - this.#all;
+  }
+}
