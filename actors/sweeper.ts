@@ -2,12 +2,12 @@
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Slices } from '../lib/time/slices.ts';
-import type { HostKey } from '../schemas/ids.ts';
+import type { HostKey, TenantId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { PartitionView } from './domain/state.ts';
 import { expiredFiles } from './domain/file/files.ts';
 import { expiredAnswers } from './domain/answers/answers.ts';
-import { expired, expiredKeys, expiredOfVpn, sweep } from './domain/sweep.ts';
+import { expired, expiredKeys, expiredOfVpn, sweep, type SweepContext } from './domain/sweep.ts';
 import type { Changes, TurnContext } from './domain/turn.ts';
 import type { Fleet } from './endpoints/fleet.ts';
 import type { Partition } from './partition.ts';
@@ -72,7 +72,9 @@ export class Sweeper {
   /** @returns a slice of the sweep, which says whether it was the last */
   #sliceOf(partition: Partition, regionIsSilent: RegionIsSilent): (isOver: () => boolean) => boolean {
     const swept = partition.view;
-    const due = (state: PartitionView, context: TurnContext) => this.#due(state, context, regionIsSilent);
+    const mayTell = (tenant: TenantId): boolean => partition.mayTell(tenant);
+    const due = (state: PartitionView, context: TurnContext) =>
+      this.#due(state, { ...context, mayTell }, regionIsSilent);
     let work: Generator<Changes, void, void> | undefined;
     return (isOver) => {
       let isDone = true;
@@ -94,7 +96,11 @@ export class Sweeper {
     };
   }
 
-  *#due(state: PartitionView, context: TurnContext, regionIsSilent: RegionIsSilent): Generator<Changes, void, void> {
+  *#due(
+    state: PartitionView,
+    context: TurnContext & Pick<SweepContext, 'mayTell'>,
+    regionIsSilent: RegionIsSilent,
+  ): Generator<Changes, void, void> {
     const { fleet, log, hostLostMs, fenceMarginMs, revokedKeysKeptMs } = this.#options;
     yield expired(state, context.expiryMs);
     yield expiredAnswers(state, context.expiryMs);

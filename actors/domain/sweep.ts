@@ -5,7 +5,7 @@
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
-import type { ContainerId, HostKey } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { removal } from './container/decide.ts';
 import { removedFromMs } from './container/endings.ts';
@@ -30,6 +30,8 @@ export interface SweepContext extends TurnContext {
   readonly regionIsSilent: (host: HostKey) => boolean;
   readonly hostLostMs: number;
   readonly fenceMarginMs?: number;
+  /** Whether this tenant may be told more: see `Partition.mayTell`. What is not told waits. */
+  readonly mayTell?: (tenant: TenantId) => boolean;
   /** A decision about one container threw (our bug); the others are still decided. */
   readonly onFault: (record: ContainerRecord, error: unknown) => void;
 }
@@ -61,7 +63,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
     let changes: Changes;
     try {
       const record = state.tenant(seen.tenant).containers.get(seen.id);
-      if (record === undefined) continue;
+      if (record === undefined || context.mayTell?.(record.tenant) === false) continue;
       kind = kindOf(record);
       if (noRoom.has(kind)) {
         // A step: the caller runs this in slices.
@@ -85,6 +87,7 @@ const findHosts = (state: PartitionView, context: SweepContext): Generator<Chang
 
 function* placing(state: PartitionView, alike: Alike, context: SweepContext): Generator<Changes, void, void> {
   for (const record of alike.containers.values()) {
+    if (context.mayTell?.(record.tenant) === false) continue;
     let changes: Changes;
     try {
       changes = settle(state, record, context);
@@ -109,7 +112,9 @@ function* tellSilence(state: PartitionView, context: SweepContext): Generator<Ch
     const placed = state.placedOn(host);
     const isSilent = condition === 'silent' && told < placed.size;
     if (!isSilent && (condition !== 'up' || told === 0)) continue;
-    const news = [...placed.values()].filter((record) => (record.silentOn === host) !== isSilent);
+    const news = [...placed.values()].filter(
+      (record) => (record.silentOn === host) !== isSilent && context.mayTell?.(record.tenant) !== false,
+    );
     for (const { id, tenant } of news.slice(0, budget)) {
       const record = state.tenant(tenant).containers.get(id);
       budget--;

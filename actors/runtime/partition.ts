@@ -215,17 +215,25 @@ export class Partition<D extends DomainTypes> {
   /**
    * Turns that no operation id guards, for messages that are level-triggered: reports, hellos, the
    * sweep. Each of the changes is decided on the state that the one before it made. `then` is
-   * called when all are committed; when one was not, the sender says it again.
+   * called when all are committed; when one was not, the sender says it again. A change that tells
+   * a tenant more than its share while EVENTS is away is left out, and `onLeft` called before the
+   * next is decided.
    * @returns false where nothing was done: the partition does not serve, or has no room.
    */
   change(
     kind: string,
     decide: (state: D['View'], context: D['Context']) => Iterable<Changes<D>>,
     then: () => void = () => {},
+    onLeft: () => void = () => {},
   ): boolean {
     const serving = this.#ownership.answering;
     if (serving?.commits.hasRoom() !== true) return false;
-    return this.#timed(kind, () => this.#change(serving, kind, decide, then));
+    return this.#timed(kind, () => this.#change(serving, kind, decide, { then, onLeft }));
+  }
+
+  /** Whether sweeps may tell this tenant more: false while EVENTS is away and its share waits. */
+  mayTell(tenant: TenantId): boolean {
+    return this.#ownership.owned?.outbox.events.hasShare(tenant) !== false;
   }
 
   /**
@@ -452,19 +460,24 @@ export class Partition<D extends DomainTypes> {
     serving: Serving<D>,
     kind: string,
     decide: (state: D['View'], context: D['Context']) => Iterable<Changes<D>>,
-    then: () => void,
+    { then, onLeft }: { readonly then: () => void; readonly onLeft: () => void },
   ): boolean {
-    const { state, commits } = serving;
+    const { state, commits, outbox } = serving;
     const { domain, log, observer } = this.#options;
     observer.turn(kind);
     try {
       for (const changes of decide(state, this.#context(serving, null))) {
-        if (changes.heard !== undefined) domain.applyHeard(state, changes.heard);
         if (isEmpty(changes)) {
+          if (changes.heard !== undefined) domain.applyHeard(state, changes.heard);
           this.#carryOut(changes, null);
           continue;
         }
         const draft = this.#draftOf(changes);
+        if (!outbox.haveShare(draft.events)) {
+          onLeft();
+          continue;
+        }
+        if (changes.heard !== undefined) domain.applyHeard(state, changes.heard);
         if (isTooLarge(draft)) {
           // It would fill a message that the server refuses for ever. What a host reports is not
           // worth that.

@@ -176,9 +176,25 @@ export function createReporter(parts: ReporterParts): Reporter {
         if (current === session) events.emit('stale');
         return false;
       case 'unavailable':
-        metrics.report('failed', batch.length);
-        return false;
+        return onUnavailable(batch, partition, answer.later);
     }
+  };
+
+  /** What the owner cannot take now goes behind all others, and keeps none of them. */
+  const onUnavailable = (batch: readonly Entry[], partition: number, places?: readonly number[]): boolean => {
+    const isLater = new Set(places ?? batch.keys());
+    const later = batch.filter((_, place) => isLater.has(place));
+    const taken = batch.filter((_, place) => !isLater.has(place));
+    metrics.report('failed', later.length);
+    if (taken.length > 0) metrics.report('acknowledged', taken.length);
+    settle(taken, partition);
+    if (places !== undefined) {
+      for (const { observed } of unchanged(later)) {
+        dirty[partition]?.delete(observed.id);
+        dirty[partition]?.add(observed.id);
+      }
+    }
+    return taken.length > 0;
   };
 
   const onInvalid = (batch: readonly Entry[], partition: number): boolean => {

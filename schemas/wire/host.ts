@@ -317,6 +317,11 @@ export const ReportAnswer = Type.Union([
     protocol: Protocol,
     ok: Type.Literal(false),
     error: Type.Enum(['invalid', 'unavailable', 'stale_session']),
+    /**
+     * With `unavailable`: places of the items that can't be taken now; the others are. Absent: send
+     * all of them again, as agents of the last release do in any case.
+     */
+    later: Type.Optional(Type.Array(Count, { maxItems: limits.reportItems })),
   }),
 ]);
 export type ReportAnswer = Static<typeof ReportAnswer>;

@@ -71,21 +71,30 @@ function* takingIn(
   // A report without containers takes one turn too.
   const turns = Math.max(1, ...[items, pulls].map(({ length }) => Math.ceil(length / limits.reportItemsPerTurn)));
   let turnsLeft = turns;
-  let isToRepeat = false;
+  const later = new Set<number>();
   const onCommitted = (): void => {
-    if (--turnsLeft === 0) respond(isToRepeat ? { ok: false, error: 'unavailable' } : { ok: true });
+    if (--turnsLeft > 0) return;
+    respond(later.size > 0 ? { ok: false, error: 'unavailable', later: [...later] } : { ok: true });
   };
   for (let turn = 0; turn < turns; turn++) {
-    const [from, to] = [turn, turn + 1].map((each) => each * limits.reportItemsPerTurn);
+    const [from, to] = [turn * limits.reportItemsPerTurn, (turn + 1) * limits.reportItemsPerTurn];
     const [taken, pulling] = [items.slice(from, to), pulls.slice(from, to)];
     const refusal = refusalOf(options, partition, sender, report);
-    isToRepeat ||= taken.some((item) => isAhead(partition.view, sender.host, item));
+    for (const [index, item] of taken.entries()) {
+      if (isAhead(partition.view, sender.host, item)) later.add(from + index);
+    }
+    let place = from;
     const isTaken =
       refusal === undefined &&
       partition.change(
         'report',
-        observing(options, sender.host, report.session, { items: taken, pulls: pulling }),
+        observing(options, sender.host, report.session, {
+          items: taken,
+          pulls: pulling,
+          onItem: (index) => void (place = from + index),
+        }),
         onCommitted,
+        () => later.add(place),
       );
     if (!isTaken) {
       respond({ ok: false, error: refusal ?? 'unavailable' });
@@ -99,10 +108,20 @@ const observing = (
   { log }: HostServerOptions,
   host: HostKey,
   session: number,
-  { items, pulls }: { readonly items: readonly ReportItem[]; readonly pulls: readonly PullItem[] },
+  {
+    items,
+    pulls,
+    onItem,
+  }: {
+    readonly items: readonly ReportItem[];
+    readonly pulls: readonly PullItem[];
+    /** Before the changes of this one. */
+    readonly onItem: (index: number) => void;
+  },
 ) =>
   function* (state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
-    for (const item of items) {
+    for (const [index, item] of items.entries()) {
+      onItem(index);
       let changes: Changes;
       try {
         changes = observe(state, host, session, item, context);

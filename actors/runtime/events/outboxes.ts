@@ -10,7 +10,7 @@ import { keys, streams } from '../../../schemas/records/buckets.ts';
 import type { RecentEvents, RecentLines } from '../../../schemas/wire/answers.ts';
 import type { RecentAsk, RecentLinesAsk } from '../../../schemas/wire/asks.ts';
 import { subjects, tenantOfEventSubject } from '../../../schemas/wire/subjects.ts';
-import { eventBytes, lineBytes, type Commit } from '../journal/codec.ts';
+import { eventBytes, lineBytes, type Commit, type OutgoingEvent } from '../journal/codec.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { EventOutbox } from './event-outbox.ts';
 import type { OutboxKind } from './recent-events.ts';
@@ -55,6 +55,10 @@ export class Outboxes {
   fullFor(tenant: TenantId): string | undefined {
     if (!this.events.hasShare(tenant)) return streams.events.name;
     return this.audit.hasShare(subjects.auditOfTenant(tenant)) ? undefined : streams.audit.name;
+  }
+  /** Whether all tenants of these events may add to what waits for a stream that is away. */
+  haveShare(events: readonly OutgoingEvent[]): boolean {
+    return events.every(({ subject }) => this.events.hasShare(eventKind.readerOf(subject)));
   }
   get parkedEvents(): number {
     return this.events.parkedEvents + this.audit.parkedEvents;

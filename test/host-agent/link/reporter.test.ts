@@ -5,6 +5,7 @@ import { describe } from '../../../host-agent/reconcile/describe.ts';
 import { absent } from '../../../host-agent/docker/observed.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
 import type { ReportAnswer } from '../../../schemas/wire/host.ts';
 import { restartState, seen, up, wanted } from '../support/decisions.ts';
 import { until } from '../../support/until.ts';
@@ -67,6 +68,39 @@ t.test('observations set together are sent together; an unchanged one is not sen
     sent.flatMap(({ items }) => items.map(({ seq }) => seq)),
     [1, 2, 3, 1, 3],
     'a repetition keeps its number',
+  );
+});
+
+t.test('what the owner cannot take now goes again, behind all others', async (t) => {
+  const isBack = { value: false };
+  const { reporter, sent } = start(t, ({ items }) => {
+    const later = items.flatMap(({ id }, place) => (id.startsWith('late') && !isBack.value ? [place] : []));
+    return later.length === 0 ? { ok: true } : { ok: false, error: 'unavailable', later };
+  });
+  reporter.restart({ session: 7, partitions: 1 });
+  for (const name of ['late a', 'b', 'late c']) reporter.set(observed(name));
+  await until('what was taken goes no more', () => sent.length >= 3 || undefined);
+  t.same(ids(sent).slice(0, 3), [
+    ['late a', 'b', 'late c'],
+    ['late a', 'late c'],
+    ['late a', 'late c'],
+  ]);
+  t.same(new Set(sent.flatMap(({ items }) => items.map(({ seq }) => seq))), new Set([1, 2, 3]), 'with their numbers');
+  for (let index = 0; index < limits.reportItems; index++) reporter.set(observed(`late ${index}`));
+  await until(
+    'all that is late was sent',
+    () =>
+      ids(sent)
+        .flat()
+        .includes(`late ${limits.reportItems - 1}`) || undefined,
+  );
+  reporter.set(observed('new'));
+  await until('it waits for none of them', () => ids(sent).some((batch) => batch.includes('new')) || undefined);
+  isBack.value = true;
+  const before = sent.length;
+  await until(
+    'all are taken',
+    () => new Set(ids(sent.slice(before)).flat()).size >= limits.reportItems + 2 || undefined,
   );
 });
 

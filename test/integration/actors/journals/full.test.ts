@@ -27,7 +27,7 @@ t.test('a partition that cannot checkpoint', { timeout: 600_000 }, async (t) => 
   const { nc, actors, clientOn } = await startGround(t, { servers: 1, partitions: 2, actors: 1 });
   const [process] = actors as [Actors];
   const [stuck, other] = await Promise.all([0, 1].map(async (partition) => new Work(await clientOn(partition))));
-  const beside = new Work(await clientOn(0));
+  const beside = new Work(await clientOn(0, 1));
   const before = await process.metrics();
   const full = await fillBucket(nc, buckets.state.bucket(0));
   t.equal(await stuck!.create(), 201);

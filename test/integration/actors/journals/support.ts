@@ -114,8 +114,8 @@ export interface Ground {
   /** All rights in the control plane's account. */
   readonly nc: NatsConnection;
   readonly actors: readonly Actors[];
-  /** A client of a tenant of this partition. */
-  clientOn(partition: number): Promise<Client>;
+  /** A client of the first tenant of this partition, or of another. */
+  clientOn(partition: number, which?: number): Promise<Client>;
 }
 
 /** Starts one NATS server, or three, with actors processes that serve and one gateway. */
@@ -155,21 +155,24 @@ export const untilReady = async (actors: readonly Actors[]): Promise<void> =>
   }));
 
 function clientsOf(baseUrl: string, issuer: Issuer, partitions: number): Ground['clientOn'] {
-  const clients = new Map<number, Promise<Client>>();
-  const tenantOf = (partition: number): string => {
-    for (let number = 0; ; number++) if (partitionOf(`t${number}`, partitions) === partition) return `t${number}`;
+  const clients = new Map<string, Promise<Client>>();
+  const tenantOf = (partition: number, which: number): string => {
+    let before = 0;
+    for (let number = 0; ; number++) {
+      if (partitionOf(`t${number}`, partitions) === partition && before++ === which) return `t${number}`;
+    }
   };
-  const make = async (partition: number): Promise<Client> => {
-    const tenant = tenantOf(partition);
+  const make = async (tenant: string): Promise<Client> => {
     const operator = await clientFor(baseUrl, issuer, 'ops', 'operator');
     const caps = { containers: manyContainers, cpu_millis: null, mem_bytes: null };
     const { status, text } = await operator.call('PUT', `/api/v2/operator/tenants/${tenant}`, { caps });
     if (status !== 200) throw new Error(`the caps of ${tenant}: ${status} ${text}`);
     return clientFor(baseUrl, issuer, tenant);
   };
-  return async (partition) => {
-    const client = clients.get(partition) ?? make(partition);
-    clients.set(partition, client);
+  return async (partition, which = 0) => {
+    const tenant = tenantOf(partition, which);
+    const client = clients.get(tenant) ?? make(tenant);
+    clients.set(tenant, client);
     return client;
   };
 }
@@ -196,7 +199,7 @@ export class Work {
     const name = `${this.#prefix}${this.#made++}`;
     const { status } = await this.client.create({ name, ...spec, ...more }).catch(() => ({ status: 0 }));
     if (status === 201) this.acknowledged.add(name);
-    else if (status !== 503) this.unknown.add(name);
+    else if (status !== 503 && status !== 429) this.unknown.add(name);
     return status;
   }
 
