@@ -102,7 +102,7 @@ export interface StreamInfo {
   readonly config: StreamConfig;
   readonly state: StreamState;
   /** Absent on a server that is not clustered. */
-  readonly cluster?: { readonly leader?: string };
+  readonly cluster?: { readonly leader?: string; readonly replicas?: readonly { readonly name: string }[] };
 }
 
 export const isNotFound = (error: unknown): boolean =>

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { isNoResponders } from '../../lib/nats/kv-keys.ts';
 import { BackupError } from '../backup/error.ts';
-import { api, ApiRefusal, isNotFound, slowDisk, type Snapshot } from '../backup/stream.ts';
+import { api, ApiRefusal, isNotFound, slowDisk, type Snapshot, type StreamInfo } from '../backup/stream.ts';
 import { limits } from '../../schemas/limits.ts';
 import { KiB, MiB, seconds } from '../../schemas/limits/units.ts';
 
@@ -23,6 +23,7 @@ const restoreProbeBytes = 64 * KiB;
 const probeSubjects = 'longshore.restore.probe';
 
 type Sized = Pick<Snapshot, 'config' | 'state'>;
+type Placed = Sized & Pick<StreamInfo, 'cluster'>;
 
 /** Bytes that a server sets aside for a stream, or that it holds now. */
 function bytesOf({ config, state }: Sized): number {
@@ -32,6 +33,29 @@ function bytesOf({ config, state }: Sized): number {
 
 const sumOf = (streams: readonly Sized[]): number => streams.reduce((sum, stream) => sum + bytesOf(stream), 0);
 
+/** Bytes that each server gets back when the streams are deleted, the most first. */
+function freedBytes(present: readonly Placed[]): number[] {
+  const freed = new Map<string, number>();
+  for (const stream of present) {
+    const { leader = '', replicas = [] } = stream.cluster ?? {};
+    for (const server of [leader, ...replicas.map(({ name }) => name)]) {
+      freed.set(server, (freed.get(server) ?? 0) + bytesOf(stream));
+    }
+  }
+  return [...freed.values()].sort((one, other) => other - one);
+}
+
+/**
+ * Bytes that the server with the least room has to have besides those of the streams that the
+ * restore deletes. With as many replicas as servers, each gets all of the backup; with fewer,
+ * the streams spread over more of them.
+ */
+export function missingBytes(backedUp: readonly Sized[], present: readonly Placed[], replicas: number): number {
+  const freed = freedBytes(present);
+  const least = freed.length > replicas ? freed.reduce((sum, bytes) => sum + bytes, 0) / replicas : freed[replicas - 1];
+  return Math.max(0, Math.ceil(sumOf(backedUp) - (least ?? 0)));
+}
+
 /**
  * @param present streams that the restore deletes
  * @throws BackupError that says what the servers lack
@@ -39,10 +63,10 @@ const sumOf = (streams: readonly Sized[]): number => streams.reduce((sum, stream
 export async function requirePossible(
   nc: NatsConnection,
   backedUp: readonly Sized[],
-  present: readonly Sized[],
+  present: readonly Placed[],
 ): Promise<void> {
   const replicas = Math.max(...backedUp.map(({ config }) => config.num_replicas));
-  const missing = Math.max(0, sumOf(backedUp) - sumOf(present));
+  const missing = missingBytes(backedUp, present, replicas);
   await removeProbes(nc);
   const name = `longshore-restore-${randomUUID()}`;
   const subject = `${probeSubjects}.${name}`;
@@ -119,7 +143,8 @@ function reasonOf({ error: { description } }: ApiRefusal, replicas: number, miss
   const nothing = 'nothing was changed';
   if (/storage|bytes/.test(description)) {
     return (
-      `the NATS servers lack storage for ${Math.ceil(missing / 2 ** 20)} MiB more (${description}); ${nothing}: ` +
+      `the NATS servers lack storage for ${Math.ceil(missing / 2 ** 20)} MiB more` +
+      `${replicas > 1 ? ` on each of ${replicas}` : ''} (${description}); ${nothing}: ` +
       'make room, restart nats-server (it measures its disk only at its start), and restore again'
     );
   }

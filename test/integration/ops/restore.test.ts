@@ -11,7 +11,7 @@ import { backUpCluster } from '../../../ops/backup/cluster.ts';
 import { savedStreams } from '../../../ops/backup/folder.ts';
 import { api, streamInfo } from '../../../ops/backup/stream.ts';
 import { restoreCluster } from '../../../ops/restore/cluster.ts';
-import { requireFastDisk } from '../../../ops/restore/possible.ts';
+import { missingBytes, requireFastDisk } from '../../../ops/restore/possible.ts';
 import { startNatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
@@ -163,6 +163,32 @@ t.test('what the servers cannot take is refused before anything is deleted', asy
   await t.rejects(restore(folder, { replace: true }), { message: /lack storage.*restart nats-server/ });
   t.same(await contentOf('KV_state-0'), before);
   t.match(await joinRestored(), { id: cluster.id }, 'and the cluster serves on');
+});
+
+t.test('each server needs room for what it gets, beside what it loses', (t) => {
+  const gib = 2 ** 30;
+  const backedUp = [3, 5].map((size) => ({
+    config: { name: 'EVENTS', num_replicas: 3, max_bytes: size * gib },
+    state: { messages: 1, bytes: 1, first_seq: 1, last_seq: 1 },
+  }));
+  const [one, other] = backedUp as [(typeof backedUp)[0], (typeof backedUp)[0]];
+  const on = (...[leader, ...replicas]: string[]) => ({
+    leader: leader!,
+    replicas: replicas.map((name) => ({ name })),
+  });
+  const missing = (replicas: number, ...servers: readonly string[][]): number => {
+    const present = [one, other].map((stream, index) => ({ ...stream, cluster: on(...(servers[index] ?? [])) }));
+    return missingBytes(backedUp, servers.length === 0 ? [] : present, replicas) / gib;
+  };
+  t.equal(missing(3), 8, 'there was nothing');
+  t.equal(missing(3, ['a', 'b', 'c'], ['b', 'a', 'c']), 0, 'the same again');
+  t.equal(missing(3, ['a'], ['a']), 8, 'all was on one server, and the others get it too');
+  t.equal(missing(3, ['a'], ['b']), 8);
+  t.equal(missing(3, ['a', 'b', 'c'], ['b']), 5);
+  t.equal(missing(1, ['a', 'b', 'c'], ['b', 'a', 'c']), 0);
+  t.equal(missing(1, ['a'], ['b']), 0, 'spread over two, as before');
+  t.equal(missingBytes(backedUp, [one], 1) / gib, 5, 'a server that is not clustered');
+  t.end();
 });
 
 t.test('what a restore that was killed asked the servers with goes', async (t) => {
@@ -399,6 +425,8 @@ t.test('a cluster of three servers is restored with three replicas, and with one
     const restored = await restoreCluster(cp, { ...options, replicas, onChecked: () => {}, onRestored: () => {} });
     t.equal(restored.cluster.id, cluster.id);
     t.match(restored.partitions, [{}, { kind: 'loads', lastEntry: 1 }]);
-    t.match(await streamInfo(cp, 'KV_state-1'), { config: { num_replicas: replicas ?? 3 } });
+    const info = await streamInfo(cp, 'KV_state-1');
+    t.match(info, { config: { num_replicas: replicas ?? 3 }, cluster: { leader: String } });
+    t.equal(info?.cluster?.replicas?.length ?? 0, (replicas ?? 3) - 1, 'what room is reckoned by');
   }
 });
