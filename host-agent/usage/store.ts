@@ -1,6 +1,7 @@
 /**
  * The ledger on disk: `usage.json` with its log of changes, and a file in `usage/` for each closed
- * hour that no owner has taken yet. What was sent is on disk before, so that an agent that was
+ * hour that no owner has taken yet. An hour whose file the disk refuses waits in memory, and in the
+ * ledger's own file as soon as that can be written, until it has a file or its owners. What was sent is on disk before, so that an agent that was
  * killed goes on from there and never says less, or the same in another hour.
  *
  * Owners keep the larger of two sums of one source and hour. So where an hour is begun again after
@@ -73,7 +74,14 @@ const EntryStored = Type.Tuple([TenantId, Count, Type.Union([StoredAmounts, Stor
 const EntriesStored = Type.Record(Type.String(), EntryStored);
 const CountedStored = Type.Object({ day: Type.String(), tenants: Type.Record(Type.String(), Count) });
 const ClockStored = Type.Array(Type.Object({ offsetMs: Type.Number(), fromMs: Type.Number(), untilMs: Type.Number() }));
-const heads = { openFrom: Count, counted: CountedStored, clock: Type.Optional(ClockStored) };
+const HourStored = Type.Object({ v: Type.Literal(1), source: UsageSource, entries: EntriesStored });
+const heads = {
+  openFrom: Count,
+  counted: CountedStored,
+  clock: Type.Optional(ClockStored),
+  /** Closed hours that have no file, by the name that it is to have. Absent: there are none. */
+  unwritten: Type.Optional(Type.Record(Type.String(), HourStored)),
+};
 
 const decodeFile = decoder(
   Type.Object({
@@ -102,7 +110,7 @@ const decodeLine = decoder(
     hours: byHour(Type.Record(Type.String(), nullable(EntryStored))),
   }),
 );
-const decodeHour = decoder(Type.Object({ v: Type.Literal(1), source: UsageSource, entries: EntriesStored }));
+const decodeHour = decoder(HourStored);
 
 const entryStored = ({ tenant, part, used }: Entry): Static<typeof EntryStored> => [tenant, part, storedOf(used)];
 const entryOf = ([tenant, part, used]: Static<typeof EntryStored>): Entry => ({
@@ -119,6 +127,12 @@ function* entriesOf(stored: Static<typeof EntriesStored>): Generator<[UsedBy, En
 const entriesStored = (entries: HourEntries): Static<typeof EntriesStored> =>
   Object.fromEntries(Array.from(entries, ([id, entry]) => [id, entryStored(entry)]));
 
+const hourStored = ({ source, entries }: ClosedHour): Static<typeof HourStored> => ({
+  v: 1,
+  source,
+  entries: entriesStored(entries),
+});
+
 /** A closed hour. Its sums don't change any more. */
 export interface ClosedHour {
   readonly hour: number;
@@ -126,7 +140,7 @@ export interface ClosedHour {
   readonly entries: HourEntries;
 }
 
-/** A file of a closed hour. */
+/** A closed hour, and its file, which it may still lack. */
 export interface KeptHour {
   readonly hour: number;
   readonly name: string;
@@ -179,6 +193,12 @@ const keptOf = (name: string): KeptHour[] => {
   return hour === undefined ? [] : [{ hour: Number(hour), name }];
 };
 
+const closedAs = (name: string, { source, entries }: Static<typeof HourStored>): ClosedHour => ({
+  hour: keptOf(name)[0]?.hour ?? 0,
+  source: hourFile.exec(name)?.[2] ?? source,
+  entries: new Map(entriesOf(entries)),
+});
+
 /** Always the same one, whenever the hour is given another date. */
 const sourceOfRedated = ({ source, hour }: ClosedHour): string =>
   createHash('sha256').update(`${source} ${hour}`).digest('hex').slice(0, 32);
@@ -200,20 +220,32 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
   let source = lines.findLast((line) => line.source !== undefined)?.source ?? file?.source ?? parts.newSource();
   const { boot } = machineTime;
   const ledger = new Ledger(file === undefined ? beginLedger(moment(), boot) : stateIn(file, lines), boot);
-  const kept = new Map((await namesIn(folder)).flatMap(keptOf).map((each) => [each.name, each]));
+  const unwritten = new Map(
+    Object.entries((lines.at(-1) ?? file)?.unwritten ?? {}).map(([name, stored]) => [name, closedAs(name, stored)]),
+  );
+  const names = [...(await namesIn(folder)), ...unwritten.keys()];
+  const kept = new Map(names.flatMap(keptOf).map((each) => [each.name, each]));
 
   const headsNow = () => {
     const { openFrom, counted, clock = [] } = ledger.state();
-    return { openFrom, counted: { day: counted.day, tenants: Object.fromEntries(counted.tenants) }, clock };
+    return {
+      openFrom,
+      counted: { day: counted.day, tenants: Object.fromEntries(counted.tenants) },
+      clock,
+      ...(unwritten.size === 0
+        ? {}
+        : { unwritten: Object.fromEntries(Array.from(unwritten, ([name, closed]) => [name, hourStored(closed)])) }),
+    };
   };
   /**
    * Its begin is written at once: one that is only in memory would begin again after a kill. So is
-   * the first of a boot, as the times in a file are all of one boot.
+   * the first of a boot, as the times in a file are all of one boot. Later: hours without a file
+   * are others.
    */
-  let isBeginDue = file === undefined || file.boot !== boot;
+  let isHeadDue = file === undefined || file.boot !== boot;
   const changes = () => {
-    if (!ledger.hasChanged && !isBeginDue) return undefined;
-    isBeginDue = false;
+    if (!ledger.hasChanged && !isHeadDue) return undefined;
+    isHeadDue = false;
     const { runs, peers, hours } = ledger.state();
     const changed = ledger.changes();
     return {
@@ -251,20 +283,26 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
   };
   const writer = follow({ whole, changes });
   // Of a source that is not on disk nothing may be sent.
-  if (isBeginDue) {
+  if (isHeadDue) {
     writer.touch();
     await writer.flush();
   }
 
+  const unwrittenChanged = (): void => {
+    isHeadDue = true;
+    writer.touch();
+  };
   const drop = async ({ hour, name }: KeptHour): Promise<void> => {
     kept.delete(name);
+    if (unwritten.delete(name)) unwrittenChanged();
     await removeFile(pathOf(name)).catch((error: unknown) => log.warn('usage_hour_remove_failed', { hour, error }));
   };
   const oldestFirst = (): KeptHour[] => [...kept.values()].sort((one, other) => one.hour - other.hour);
-  const read = async ({ hour, name }: KeptHour): Promise<ClosedHour | undefined> => {
+  const read = async ({ name }: KeptHour): Promise<ClosedHour | undefined> => {
+    const inMemory = unwritten.get(name);
+    if (inMemory !== undefined) return inMemory;
     const stored = await readDecoded(pathOf(name), decodeHour, log);
-    if (stored === undefined) return undefined;
-    return { hour, source: hourFile.exec(name)?.[2] ?? stored.source, entries: new Map(entriesOf(stored.entries)) };
+    return stored === undefined ? undefined : closedAs(name, stored);
   };
   /** A name that no file of another source has. */
   const nameFor = async ({ hour, source }: Omit<ClosedHour, 'entries'>): Promise<string> => {
@@ -272,24 +310,37 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
     const isOthers = plain !== undefined && (await read(plain))?.source !== source;
     return isOthers ? `${hour}-${source}.json` : `${hour}.json`;
   };
-  const keep = async (closed: ClosedHour): Promise<void> => {
-    const { hour, source, entries } = closed;
-    const name = await nameFor(closed);
+  const writeHour = async (name: string, closed: ClosedHour): Promise<void> => {
     try {
-      await writeAtomically(pathOf(name), JSON.stringify({ v: 1, source, entries: entriesStored(entries) }));
+      await writeAtomically(pathOf(name), JSON.stringify(hourStored(closed)));
       disk.written(pathOf(name));
-      kept.set(name, { hour, name });
+      if (unwritten.delete(name)) unwrittenChanged();
     } catch (error) {
       disk.failed(pathOf(name), error);
-      parts.onDropped(1);
-      return;
+      unwritten.set(name, closed);
+      unwrittenChanged();
     }
-    const excess = oldestFirst().slice(0, Math.max(0, kept.size - limits.usageHoursKept));
+  };
+  const keep = async (closed: ClosedHour): Promise<void> => {
+    const name = await nameFor(closed);
+    await writeHour(name, closed);
+    kept.set(name, { hour: closed.hour, name });
+    const inMemory = oldestFirst().filter((each) => unwritten.has(each.name));
+    const excess = new Set([
+      ...oldestFirst().slice(0, Math.max(0, kept.size - limits.usageHoursKept)),
+      ...inMemory.slice(0, Math.max(0, inMemory.length - limits.usageHoursUnwritten)),
+    ]);
     for (const old of excess) await drop(old);
-    if (excess.length > 0) parts.onDropped(excess.length);
+    if (excess.size > 0) parts.onDropped(excess.size);
+  };
+  /** The disk may take them now. */
+  const writeAgain = async (): Promise<void> => {
+    for (const [name, closed] of [...unwritten]) await writeHour(name, closed);
   };
   const goBack = async (nowMs: number): Promise<void> => {
     const former = source;
+    // Before the ledger forgets them on disk, and again with what was counted meanwhile.
+    for (const [hour, entries] of [...ledger.state().hours]) await keep({ hour, source: former, entries });
     source = parts.newSource();
     log.warn('usage_clock_set_back', { now: new Date(nowMs).toISOString() });
     for (const [hour, entries] of ledger.goBack(nowMs)) await keep({ hour, source: former, entries });
@@ -304,6 +355,7 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
     flush: () => writer.flush(),
     close: async () => {
       const { nowMs } = moment();
+      await writeAgain();
       if (ledger.isAheadOf(nowMs)) return goBack(nowMs);
       for (const [hour, entries] of ledger.close(nowMs)) {
         await keep({ hour, source, entries });
@@ -318,9 +370,15 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
       const nowMs = parts.nowMs();
       if (isInTime(closed.hour, nowMs)) return;
       const hour = hourOf(nowMs);
-      const next = `${hour}-${sourceOfRedated(closed)}.json`;
-      await rename(pathOf(name), pathOf(next));
-      await syncFolder(folder);
+      const source = sourceOfRedated(closed);
+      const next = `${hour}-${source}.json`;
+      if (unwritten.delete(name)) {
+        unwritten.set(next, { ...closed, hour, source });
+        unwrittenChanged();
+      } else {
+        await rename(pathOf(name), pathOf(next));
+        await syncFolder(folder);
+      }
       kept.delete(name);
       kept.set(next, { hour, name: next });
       log.warn('usage_hour_redated', { from: closed.hour, to: hour });

@@ -18,6 +18,8 @@ export const usage = {
   usageHourGraceMs: 2 * minutes,
   /** Closed hours that no owner has taken yet, on the agent's disk: 35 days. */
   usageHoursKept: 35 * 24,
+  /** Those of them that may wait in memory while the disk refuses their files: three days. */
+  usageHoursUnwritten: 3 * 24,
   /**
    * With a larger difference between the wall clock and machine time, the wall clock was set.
    * Machine time is known to 10 ms, and a busy process reads the two some time apart.

@@ -1,5 +1,5 @@
 /** What an agent keeps of usage on its disk, and sends until its owners have it. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
@@ -193,6 +193,63 @@ t.test('an agent that is cut off for very long drops the oldest hours', async (t
   t.equal(store.kept().length, limits.usageHoursKept);
   t.match(store.kept()[0], { hour: noonHour + 2 });
   t.equal(counts.dropped, 2);
+});
+
+t.test('a closed hour that the disk refuses waits in memory until it has a file', async (t) => {
+  const { store, reports, counts, clocks, items, answerWith, stateDir, hoursOnDisk, load } = await agent(t);
+  // A file in the place of the folder: nothing can be written there.
+  const fill = () => writeFileSync(join(stateDir, 'usage'), '');
+  const free = () => rmSync(join(stateDir, 'usage'));
+  fill();
+  ran(store, 1, 0, 1_000);
+  clocks.nowMs = noon + 2 * hourMs;
+  await store.close();
+  t.same(store.kept(), [{ hour: noonHour, name: `${noonHour}.json` }]);
+  answerWith(() => 'silent');
+  t.equal(await reports.report(), false);
+  ran(store, 1, 2 * hourMs, 2 * hourMs + 2_000);
+  clocks.nowMs = noon + 1000;
+  await store.close();
+  t.equal(store.kept().length, 2, 'one that was begun before the clock was set back');
+  await store.flush();
+  free();
+  const { store: next, reports: later } = await load();
+  t.same(next.kept(), store.kept(), 'an agent that is killed has them in the file of its ledger');
+  t.not(next.source(), '');
+  await next.close();
+  t.same(
+    hoursOnDisk(),
+    next
+      .kept()
+      .map(({ name }) => name)
+      .sort(),
+  );
+  answerWith(() => ({ ok: true }));
+  t.equal(await later.report(), true);
+  t.same(items(), [
+    [idOf(1), 0, 1_000],
+    [idOf(1), 2, 2_000],
+  ]);
+  t.same([hoursOnDisk(), counts.dropped], [[], 0]);
+  await next.flush();
+  t.same((await load()).store.kept(), [], 'and none again later');
+});
+
+t.test('closed hours in memory go to their owners, and are bounded', async (t) => {
+  const { store, reports, counts, clocks, items, stateDir } = await agent(t);
+  writeFileSync(join(stateDir, 'usage'), '');
+  ran(store, 1, 0, 1_000);
+  clocks.nowMs = noon + 2 * hourMs;
+  await store.close();
+  t.equal(await reports.report(), true);
+  t.same([items(), store.kept()], [[[idOf(1), 0, 1_000]], []]);
+  for (let hour = 2; hour < limits.usageHoursUnwritten + 4; hour++) {
+    ran(store, 1, hour * hourMs, hour * hourMs + 1);
+    clocks.nowMs = noon + (hour + 2) * hourMs;
+    await store.close();
+  }
+  t.same([store.kept().length, counts.dropped], [limits.usageHoursUnwritten, 2]);
+  t.match(store.kept()[0], { hour: noonHour + 4 });
 });
 
 t.test('a new ledger is on the disk at once: an agent that is killed goes on from its begin', async (t) => {
