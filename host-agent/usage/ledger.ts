@@ -16,6 +16,7 @@ import {
   dayOf,
   hourMs,
   hourOf,
+  mostRunMs,
   noAmounts,
   noTraffic,
   sumOf,
@@ -140,6 +141,16 @@ export function spread(
     startMs = endMs;
   }
   return parts;
+}
+
+/** What was used in the first part of a time, and in the rest. */
+function split({ runMs, cpuMs, memByteMs }: Amounts, firstMs: number): [first: Amounts, rest: Amounts] {
+  const first = {
+    runMs: firstMs,
+    cpuMs: Math.floor((cpuMs * firstMs) / runMs),
+    memByteMs: (memByteMs * BigInt(firstMs)) / BigInt(runMs),
+  };
+  return [first, { runMs: runMs - firstMs, cpuMs: cpuMs - first.cpuMs, memByteMs: memByteMs - first.memByteMs }];
 }
 
 export class Ledger {
@@ -361,10 +372,26 @@ export class Ledger {
     const memBytes = counters?.memBytes ?? run.memBytes;
     const cpuMs = counters === undefined ? 0 : counters.cpuMs - (run.cpuMs ?? counters.cpuMs);
     for (const [hour, used] of spread(span, { cpuMs, memBytes })) {
-      this.#add(run, Math.max(hour, this.#openFrom), used);
+      this.#addTime(run, Math.max(hour, this.#openFrom), used);
     }
     const countedAtMs = Math.max(steadyMs, run.countedAtMs ?? -Infinity);
     this.#put(dockerId, { ...run, memBytes, cpuMs: counters?.cpuMs ?? run.cpuMs, upToMs: span.toMs, countedAtMs });
+  }
+
+  /**
+   * A clock that is set back within an hour shows it again. What that hour cannot hold is of the
+   * next: owners refuse more than a container can have used in one.
+   */
+  #addTime(run: Run, hour: number, used: Amounts): void {
+    const before = this.#hours.get(hour)?.get(run.id)?.used;
+    const room = Math.max(0, mostRunMs - (before !== undefined && 'runMs' in before ? before.runMs : 0));
+    if (used.runMs <= room) {
+      this.#add(run, hour, used);
+      return;
+    }
+    const [now, later] = split(used, room);
+    if (room > 0) this.#add(run, hour, now);
+    this.#addTime(run, hour + 1, later);
   }
 
   #put(dockerId: string, run: Run): void {

@@ -77,15 +77,16 @@ export function sumOf(before: Used | undefined, used: Used): Used {
 
 export const isTraffic = (used: StoredAmounts | StoredTraffic): used is StoredTraffic => used.length === 2;
 
-/**
- * Whether a container can have used this in an hour on a host that offers `most`. With
- * `usageRunsAtOnce` runs at a time: the versions of an update overlap.
- */
+/** Of one container in an hour: the versions of an update overlap. */
+export const mostRunMs = limits.usageRunsAtOnce * hourMs;
+
+/** Whether a container can have used this in an hour on a host that offers `most`. */
 export function isPossible(used: StoredAmounts, { cpu_millis: cpuMillis, mem_bytes: memBytes }: Capacity): boolean {
   const { runMs, cpuMs, memByteMs } = fromStored(used);
-  const mostMs = limits.usageRunsAtOnce * hourMs;
   return (
-    runMs <= mostMs && cpuMs * 1000 <= mostMs * cpuMillis && memByteMs <= BigInt(mostMs) * BigInt(Math.ceil(memBytes))
+    runMs <= mostRunMs &&
+    cpuMs * 1000 <= mostRunMs * cpuMillis &&
+    memByteMs <= BigInt(mostRunMs) * BigInt(Math.ceil(memBytes))
   );
 }
 

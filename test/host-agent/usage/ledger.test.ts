@@ -8,6 +8,7 @@ import { limits } from '../../../schemas/limits.ts';
 import {
   added,
   hourMs,
+  isPossible,
   merged,
   noAmounts,
   noUsage,
@@ -269,6 +270,32 @@ t.test('the hours of a span add up to the whole', (t) => {
   t.end();
 });
 
+/** Of the host: more CPU time than any, and the memory of the run. */
+const most = { cpu_millis: 10 ** 9, mem_bytes: 7, containers: 1 };
+
+t.test('an hour that a clock shows again and again holds no more than owners take', (t) => {
+  const ledger = begun();
+  ledger.see(seen(at(0)), moment(0));
+  const minute = 60_000;
+  let [nowMs, aheadMs] = [0, 0];
+  for (let times = 0; times < 5; times++) {
+    nowMs += 58 * minute;
+    ledger.sample('d1', at(0), moment(nowMs, aheadMs), { cpuMs: nowMs / 2, memBytes: 7 });
+    aheadMs -= 58 * minute;
+  }
+  const hours = [...ledger.state().hours].map(([, entries]) => toStored(ofContainer([...entries.values()][0]!.used)));
+  t.same(
+    hours.map(([runMs, cpuMs]) => [runMs / minute, cpuMs / minute]),
+    [
+      [120, 60],
+      [120, 60],
+      [50, 25],
+    ],
+  );
+  t.ok(hours.every((used) => isPossible(used, most)));
+  t.end();
+});
+
 /** What may happen to an agent while one run goes on. */
 const happening = fc.oneof(
   {
@@ -316,6 +343,7 @@ t.test('whenever an agent is killed or its clock is set, its owner has every mil
             used: toStored(ofContainer(used)),
             name: undefined,
           }));
+          if (!items.every(({ used }) => isPossible(used, most))) throw new Error('its owner refuses it for good');
           owner = merged(owner, items);
         }
       };
