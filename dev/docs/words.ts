@@ -231,7 +231,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   image_refused: {
     meaning:
-      'The image declares more than a host accepts: labels, an entrypoint and command, an environment, a health check, ports, volumes or a history beyond the limits; `message` says which.',
+      'The image declares more than a host accepts: labels, an entrypoint and command, an environment, a health check, ports, volumes or a history beyond the limits, or a `VOLUME` that is no path below `/`; `message` says which.',
     todo: 'Rebuild the image with less, push it under a new tag, and declare the container with that tag.',
   },
   create_failed: {

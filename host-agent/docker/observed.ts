@@ -2,6 +2,7 @@
  * One container as the engine shows it, as far as decisions depend on it. Pure, but for `observe`,
  * which asks the engine that it is given.
  */
+import { posix } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { ImageSeen, PortAddress } from '../../schemas/api/container.ts';
 import { digestPattern } from '../../schemas/api/fields/container.ts';
@@ -137,9 +138,12 @@ export function limitsFrom({ HostConfig: { Memory = 0, NanoCpus = 0 } = {} }: In
 export const differ = ({ limits = {} }: Pick<Found, 'limits'>, { Memory, NanoCpus }: EngineLimits): boolean =>
   (limits.Memory ?? Memory) !== Memory || (limits.NanoCpus ?? NanoCpus) !== NanoCpus;
 
+/** Where the engine mounts it: `/data/`, `./data` and `data` are `/data`. */
+export const volumePath = (path: string): string => posix.resolve('/', path);
+
 function volumesFrom({ Mounts }: Inspection): string[] {
   const paths = (Mounts ?? []).flatMap(({ Type, Destination }) => (Type === 'volume' ? (Destination ?? []) : []));
-  return paths
+  return [...new Set(paths.map(volumePath))]
     .filter(({ length }) => length <= limits.volumePathChars)
     .toSorted()
     .slice(0, limits.imageVolumes);

@@ -3,10 +3,10 @@
  * are named by container and path, so every copy of the container mounts the same ones. Pure.
  */
 import { createHash } from 'node:crypto';
-import { posix } from 'node:path';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import type { ImageDetails } from '../docker/answers.ts';
 import type { Labels } from '../docker/calls/client.ts';
+import { volumePath } from '../docker/observed.ts';
 import { containerName, labels, ownerLabels, type Owner } from '../docker/ownership.ts';
 
 export interface VolumeOwner {
@@ -24,11 +24,8 @@ export const volumeLabels = (owner: Owner, { id, tenant }: VolumeOwner, path: st
   [labels.path]: path,
 });
 
-/** As the engine cleans it: `/data/` and `/data` are one path. */
-const cleaned = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');
-
-/** The absolute paths that an image declares as VOLUME. The engine refuses the root itself. */
+/** The paths that an image declares as VOLUME. The engine refuses the root itself. */
 export function volumePaths({ Config }: ImageDetails): string[] {
-  const paths = Object.keys(Config?.Volumes ?? {}).filter((path) => path.startsWith('/'));
-  return [...new Set(paths.map(cleaned))].filter((path) => path !== '/');
+  const paths = Object.keys(Config?.Volumes ?? {}).map(volumePath);
+  return [...new Set(paths)].filter((path) => path !== '/');
 }

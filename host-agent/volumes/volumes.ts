@@ -12,6 +12,7 @@ import { days } from '../../schemas/limits/units.ts';
 import type { Stranger } from '../../schemas/wire/host.ts';
 import type { Inspection } from '../docker/answers.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
+import { volumePath } from '../docker/observed.ts';
 import type { VolumeMount } from '../docker/calls/containers.ts';
 import { containerIn, ownerLabels, tenantIn, type Owner } from '../docker/ownership.ts';
 import type { Gone } from '../desired/desired-set.ts';
@@ -25,10 +26,10 @@ export interface Volumes {
    */
   mounts(of: VolumeOwner, paths: readonly string[]): Promise<VolumeMount[]>;
   /**
-   * A copy is about to be removed, and its volumes stay. @throws EngineError
+   * Removes a copy; the volumes of its container stay. @throws EngineError
    * @param leaves its container leaves this host
    */
-  beforeRemoval(dockerId: string, leaves: boolean): Promise<void>;
+  removeCopy(dockerId: string, leaves: boolean): Promise<void>;
   /**
    * The container is deleted, and its copies are gone. Does not reject: what the engine does not
    * remove now goes later.
@@ -45,7 +46,7 @@ export interface Volumes {
 }
 
 export interface VolumesParts {
-  readonly engine: Pick<CachedEngine, 'idsOf' | 'inspect' | 'volumes' | 'removeVolume'>;
+  readonly engine: Pick<CachedEngine, 'idsOf' | 'inspect' | 'remove' | 'volumes' | 'removeVolume'>;
   readonly owner: Owner;
   readonly record: VolumeRecord;
   /** The desired set names the container. */
@@ -55,6 +56,22 @@ export interface VolumesParts {
   /** A clock for waits, which never steps. */
   readonly steadyMs: () => number;
   readonly log: Log;
+}
+
+/**
+ * The volumes of a copy, by the paths where its processes see them. For a path that its image
+ * declares as a relative one (`VOLUME data`), the engine makes one of its own below the one that the
+ * agent mounts there: its path is empty.
+ */
+function volumesOf({ Mounts }: Inspection): { readonly name: string; readonly path: string }[] {
+  const mounts = Mounts ?? [];
+  const isHidden = (path: string): boolean =>
+    !path.startsWith('/') && mounts.some(({ Destination }) => Destination === volumePath(path));
+  return mounts.flatMap(({ Type, Name: name, Destination: path }) =>
+    Type === 'volume' && name !== undefined && path !== undefined
+      ? [{ name, path: isHidden(path) ? '' : volumePath(path) }]
+      : [],
+  );
 }
 
 interface Known {
@@ -77,22 +94,34 @@ export function createVolumes(parts: VolumesParts): Volumes {
     known.set(id, before);
   };
   const nameAt = (id: ContainerId, path: string): string =>
-    adopted.get(id)?.at.findLast((each) => each.path === path)?.name ?? volumeName(owner, id, path);
+    adopted.get(id)?.at.findLast((each) => volumePath(each.path) === path)?.name ?? volumeName(owner, id, path);
 
   /** Takes in which volumes a copy has. True: that is news. */
-  const adopt = ({ Config, Mounts }: Inspection): boolean => {
-    const id = containerIn(Config.Labels);
-    const tenant = tenantIn(Config.Labels);
+  const adopt = (copy: Inspection): boolean => {
+    const id = containerIn(copy.Config.Labels);
+    const tenant = tenantIn(copy.Config.Labels);
     if (id === undefined || !isTenantId(tenant)) return false;
-    const news = (Mounts ?? []).flatMap(({ Type, Name: name, Destination: path }) =>
-      Type === 'volume' && name !== undefined && path !== undefined && name !== nameAt(id, path)
-        ? [{ name, path }]
-        : [],
+    const before = adopted.get(id)?.at ?? [];
+    const news = volumesOf(copy).filter(({ name, path }) =>
+      path === '' ? !before.some((each) => each.name === name) : name !== nameAt(id, path),
     );
     if (news.length === 0) return false;
-    adopted.set(id, { id, tenant, at: [...(adopted.get(id)?.at ?? []), ...news] });
+    adopted.set(id, { id, tenant, at: [...before, ...news] });
     log.info('volumes_adopted', { container: id, volumes: news.map(({ name }) => name) });
     return true;
+  };
+
+  /** What nobody sees goes with its copy. */
+  const removeHidden = async (id: ContainerId, copy: Inspection): Promise<void> => {
+    const before = adopted.get(id);
+    const hidden = volumesOf(copy).flatMap(({ name, path }) => (path === '' ? [name] : []));
+    if (before === undefined || hidden.length === 0) return;
+    const removed = await Promise.all(hidden.map((name) => engine.removeVolume(name)));
+    const isGone = new Set(hidden.filter((_, at) => removed[at]));
+    const at = before.at.filter(({ name }) => !isGone.has(name));
+    if (at.length === 0) adopted.delete(id);
+    else adopted.set(id, { ...before, at });
+    record.touch();
   };
 
   const forget = (id: ContainerId): void => {
@@ -182,13 +211,16 @@ export function createVolumes(parts: VolumesParts): Volumes {
         return { Type: 'volume', Source: name, Target: path, VolumeOptions: { Labels: volumeLabels(owner, of, path) } };
       });
     },
-    beforeRemoval: async (dockerId, leaves) => {
+    removeCopy: async (dockerId, leaves) => {
       const copy = await engine.inspect(dockerId);
       const id = containerIn(copy?.Config.Labels);
-      if (copy === undefined || id === undefined) return;
+      if (copy === undefined || id === undefined) return engine.remove(dockerId, 'kept');
       // The engine forgets which container they are of.
       if (adopt(copy)) await record.sync();
       if (leaves && (copy.Mounts ?? []).some(({ Type }) => Type === 'volume')) await leave(id);
+      // What never ran has written nothing to those that the engine made for it.
+      await engine.remove(dockerId, copy.State.Status === 'created' ? undefined : 'kept');
+      await removeHidden(id, copy);
     },
     remove,
     look,

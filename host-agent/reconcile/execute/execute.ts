@@ -72,7 +72,7 @@ export interface ExecutorParts {
   readonly values: Pick<Values, 'env'>;
   readonly secretFiles: Pick<SecretFiles, 'prepare'>;
   readonly declaredFiles: Pick<DeclaredFiles, 'prepare'>;
-  readonly volumes: Pick<Volumes, 'mounts' | 'beforeRemoval'>;
+  readonly volumes: Pick<Volumes, 'mounts' | 'removeCopy'>;
   readonly publishAddress: string;
   readonly capabilities: readonly Capability[];
   /** The most that a container may write on this host, in bytes. */
@@ -279,12 +279,6 @@ export function createExecutor(parts: ExecutorParts): Executor {
       : engine.stopBy(dockerId, signal, graceMs);
   };
 
-  const remove = async (dockerId: string, leaves: boolean): Promise<Outcome> => {
-    await parts.volumes.beforeRemoval(dockerId, leaves);
-    await engine.remove(dockerId, 'kept');
-    return done;
-  };
-
   const limit = async (dockerId: string, container: DesiredContainer): Promise<Outcome> => {
     const declared = limitsOf(container, parts.cpuMillis());
     // Equal to Memory: no swap on top.
@@ -342,7 +336,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
             limitFailure,
           );
         case 'remove':
-          return attempt(() => remove(step.dockerId, container === undefined), clearFailure);
+          return attempt(
+            () => parts.volumes.removeCopy(step.dockerId, container === undefined).then(() => done),
+            clearFailure,
+          );
       }
     },
 

@@ -56,6 +56,12 @@ const cases: readonly [
   ['ports up to the limit', { ExposedPorts: members(imagePorts) }, undefined],
   ['ports beyond the limit', { ExposedPorts: members(imagePorts + 1) }, /EXPOSE names 257 ports/],
   ['volumes up to the limit', { Volumes: members(imageVolumes) }, undefined],
+  ['volumes at relative paths', { Volumes: { data: {}, './a/': {}, 'a/../b': {}, '/../c': {}, '..d': {} } }, undefined],
+  ...['../data', 'a/../../b', '..', '.', ''].map((path): (typeof cases)[number] => [
+    `a volume at ${JSON.stringify(path)}`,
+    { Volumes: { [path]: {} } },
+    /VOLUME ".*" is no path below \/, .* absolute path/,
+  ]),
   ['volumes beyond the limit', { Volumes: members(imageVolumes + 1) }, /VOLUME names 17 volumes/],
 ];
 for (const [name, Config, expected] of cases) {

@@ -51,7 +51,6 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
     upload: call('upload'),
     start: call('start'),
     unpause: call('unpause'),
-    remove: call('remove'),
     stop: call('stop'),
     ...engine,
   };
@@ -72,7 +71,7 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
     values: { env: () => Promise.resolve({ kind: 'env', env: {} }) },
     secretFiles: { prepare: () => Promise.resolve({ kind: 'prepared', mounts: [] }) },
     declaredFiles: { prepare: () => Promise.resolve({ kind: 'prepared', mounts: [] }) },
-    volumes: { mounts: () => Promise.resolve([]), beforeRemoval: () => Promise.resolve() },
+    volumes: { mounts: () => Promise.resolve([]), removeCopy: call('remove') },
     publishAddress: '0.0.0.0',
     capabilities: [],
     diskBytes: 10 * GiB,

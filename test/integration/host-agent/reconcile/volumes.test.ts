@@ -133,6 +133,70 @@ t.test('updates, roll backs, and other ways to another copy', async (t) => {
   await process.stop();
 });
 
+t.test('paths that an image declares in other ways', async (t) => {
+  const rig = await startRig(t);
+  const { controlPlane, engine, registry } = rig;
+  const process = rig.agent(quickly);
+  const paths = ['/data', '/four', '/one', '/sub/two'];
+  const volumes = ['data', './one/', 'sub//two', '/three/../four//'];
+  const files = [
+    { kind: 'folder', path: 'data' },
+    { kind: 'file', path: 'data/seed', content: 'of the image\n' },
+  ] as const;
+  await pushTestImage(registry, { repository: 'longshore/paths', tag: '1', cmd: ['sh', '-c', steady], volumes, files });
+  const all = async (): Promise<string[]> => {
+    const { text } = await engine.call('GET', '/volumes');
+    return (JSON.parse(text) as { Volumes: { Name: string }[] }).Volumes.map(({ Name }) => Name);
+  };
+  const before = new Set(await all());
+  const made = async (): Promise<string[]> => (await all()).filter((name) => !before.has(name));
+
+  const { id } = controlPlane.desire({ registry, repository: 'longshore/paths', tag: '1' });
+  await controlPlane.reported(id, isRunning);
+  t.same(controlPlane.last(id)?.observation.volumes, paths);
+  t.same(await kept(rig, id), ['of the image']);
+  for (const path of paths) await write(rig, id, 'written', path);
+  const count = (await made()).length;
+  const isEach = async (what: string): Promise<void> => {
+    for (const path of paths) t.match((await kept(rig, id, path)).at(-1), 'written', `${path}: ${what}`);
+    t.same(controlPlane.last(id)?.observation.volumes, paths);
+    t.equal((await made()).length, count, 'no volume for each copy stays');
+  };
+  await updated(rig, id, { env: { A: '1' } });
+  await isEach('an update');
+  await updated(rig, id, await withVolume(rig, '/data', crashing), 'rolled_back');
+  await isEach('a roll back');
+
+  controlPlane.desire({ id, desired: 'removed' });
+  await controlPlane.reported(id, ({ gone }) => gone);
+  t.same(await made(), []);
+  await process.stop();
+});
+
+t.test('data of a copy of the last release, which its image declares at a relative path', async (t) => {
+  const rig = await startRig(t);
+  const { controlPlane, engine, registry } = rig;
+  let process = rig.agent(quickly);
+  const image = { repository: 'longshore/relative', tag: '1' };
+  await pushTestImage(registry, { ...image, cmd: ['sh', '-c', steady], volumes: ['data'] });
+  const { id } = controlPlane.desire({ registry, ...image });
+  await controlPlane.reported(id, isRunning);
+  await process.kill9();
+  const { Id, Name, Config, HostConfig } = await engine.only(id);
+  await engine.call('DELETE', `/containers/${Id}?force=1&v=1`);
+  const { Labels } = Config;
+  const body = { Image: Labels[labels.image], Labels, HostConfig: { ...HostConfig, Mounts: [] } };
+  t.equal((await engine.call('POST', `/containers/create?name=${Name.slice(1)}`, body)).status, 201);
+  process = rig.agent(quickly);
+  await until('it runs', async () => (await engine.containers(id))[0]?.State.Running === true);
+  await write(rig, id, 'written');
+  for (const A of ['1', '2']) {
+    await updated(rig, id, { env: { A } });
+    t.same(await kept(rig, id), ['written']);
+  }
+  await process.stop();
+});
+
 t.test('the agent is killed at a phase', async (t) => {
   const rig = await startRig(t);
   const { controlPlane, engine } = rig;
