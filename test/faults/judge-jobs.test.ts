@@ -18,11 +18,11 @@ const saying = (status: 'stopped' | 'failed' | 'pending' | 'running', more: obje
   ...more,
 });
 const completed = saying('stopped', { reason: 'completed', exit_code: 0 });
-const exited = (exit_code: number, message = `exited with code ${exit_code}`) =>
+const exited = (exit_code: number | null, message = `exited with code ${exit_code}`) =>
   saying('failed', { reason: 'exited', exit_code, message });
-const stopped = exited(143, 'stopped before its end; its policy "never" lets it run once');
-const unclear = exited(0, 'ended with exit code 0 while its host stopped it, so nobody knows whether it was done');
-const nobodyKnows = exited(137, 'removed from its host by hand, so nobody knows whether it has ended');
+const stopped = exited(null, 'stopped before its end; its policy "never" lets it run once');
+const unclear = exited(null, 'ended with exit code 0 while its host stopped it, so nobody knows whether it was done');
+const nobodyKnows = exited(null, 'removed from its host by hand, so nobody knows whether it has ended');
 
 t.test('a version that ran too often', (t) => {
   t.same(runFaults(job, [run('a', 'itself', 0)]), []);
@@ -49,6 +49,7 @@ t.test('a status that says how the last run ended', (t) => {
   t.notOk(isHonest(exited(1), run('b', 'itself', 3)), 'another code');
 
   t.ok(isHonest(stopped, run('b', 'agent', 143)));
+  t.notOk(isHonest(exited(143, 'stopped before its end'), run('b', 'agent', 143)), 'a code that is not its own');
   t.notOk(isHonest(stopped, run('b', 'itself', 0)));
   t.ok(isHonest(unclear, run('b', 'agent', 0)));
   t.ok(isHonest(unclear, run('b', 'itself', 0, true)), 'it ended by itself while it was being stopped');

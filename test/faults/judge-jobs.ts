@@ -36,7 +36,7 @@ function isHonest({ status, reason, message, exit_code: code }: Status, job: Job
   if (last.end === undefined) return false;
   const { by, exitCode } = last.end;
   // It may have ended by itself meanwhile.
-  if (last.wasAsked && exitCode === 0 && code === 0 && status === 'failed') return isUnknown(message);
+  if (last.wasAsked && exitCode === 0 && code === null && status === 'failed') return isUnknown(message);
   if (job.wasStopped && isAtRest) return true;
   switch (by) {
     case 'itself':
@@ -46,7 +46,7 @@ function isHonest({ status, reason, message, exit_code: code }: Status, job: Job
     case 'hand':
       return status === 'failed' && (code === exitCode || isUnknown(message));
     case 'agent':
-      return status === 'failed' && message?.startsWith('stopped before its end') === true;
+      return status === 'failed' && code === null && message?.startsWith('stopped before its end') === true;
   }
 }
 

@@ -19,7 +19,7 @@ export const atRest = (record: ContainerRecord, context: TurnContext): Container
 
 /**
  * When a job that has ended is removed by itself: a time in milliseconds. Undefined: never, or it
- * has not ended. A stop, or a lost host, is no end of its own.
+ * has not ended. A stop, also one by its host, or a lost host is no end of its own.
  */
 export function removedFromMs(record: ContainerRecord): number | undefined {
   const { remove_after_seconds: seconds, restart } = policyOf(record);
@@ -59,5 +59,6 @@ export const withLastRun = ({ desired, observed: before }: ContainerRecord, obse
     ? { ...before, addresses: [] }
     : observed;
 
-const isRunOver = ({ status, exit_code }: Observation): boolean =>
-  (status === 'stopped' || status === 'failed') && exit_code !== null;
+/** A run that its host broke off has no exit code of its own. */
+const isRunOver = ({ status, reason, exit_code }: Observation): boolean =>
+  (status === 'stopped' || status === 'failed') && (exit_code !== null || reason === 'exited');

@@ -170,14 +170,17 @@ const afterOnlyRun = (restart: RestartState): RestartState =>
   restart.hasBegun && !isGivenUp(restart.attempt) ? atEnd(restart, removedOnce) : restart;
 
 const startAgain = 'its policy "never" lets it run once: start it if it should run again';
-/** A program that is asked to stop may end by itself meanwhile: its exit code 0 proves neither. */
+/**
+ * The exit code is none of the program's own: an owner takes a job that has one for ended. A program
+ * that is asked to stop may end by itself meanwhile: exit code 0 proves neither.
+ */
 const stoppedOnce = (exitCode: number): Why => ({
   reason: 'exited',
   message:
     exitCode === 0
       ? `ended with exit code 0 while its host stopped it, so nobody knows whether it was done; ${startAgain}`
       : `stopped before its end; ${startAgain}`,
-  exitCode,
+  exitCode: null,
 });
 const removedOnce: Why = {
   reason: 'exited',
@@ -200,7 +203,7 @@ function endOf(before: RestartState, run: RunId, exit: Exit, { restart }: Policy
     return { reason: 'completed', message: 'ended with exit code 0', exitCode: 0 };
   }
   if (restart === 'on_failure') return undefined;
-  return isOwnEnd ? explainExit(exit, 1) : { ...ending.why, exitCode: exit.exitCode };
+  return isOwnEnd ? explainExit(exit, 1) : ending.why;
 }
 
 /**

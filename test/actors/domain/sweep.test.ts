@@ -102,6 +102,7 @@ t.test('a job that has ended is removed once its time is over, and nothing else 
     ['without such a policy', { ...ended, policy: { ...defaultPolicy, restart: 'never' } }, false],
     ['no job', { ...ended, policy: { ...policy, restart: 'always' } }, false],
     ['stopped by its tenant', { ...ended, observed: observation('stopped') }, false],
+    ['broken off by its host', { ...ended, observed: { ...failed, exit_code: null } }, false],
     ['lost with its host', { ...ended, observed: observation('failed', { reason: 'host_lost' }) }, false],
     ['to run again', { ...ended, desired: 'running' }, false],
     ['is being removed', { ...ended, desired: 'removed' }, false],

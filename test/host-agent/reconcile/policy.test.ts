@@ -155,7 +155,10 @@ t.test('the network of a container is lost: that is no clean end', (t) => {
     attempt: { phase: 'waiting' },
     why: { message: /network/ },
   });
-  t.equal(look(restart, running('never'), clean, { sandbox }).attempt.phase, 'ended');
+  t.match(look(restart, running('never'), clean, { sandbox }), {
+    attempt: { phase: 'ended' },
+    why: { exitCode: null },
+  });
   t.end();
 });
 
@@ -175,6 +178,11 @@ t.test('a stop by the agent is no end of the program, also after a restart of th
       if (policy !== 'never') continue;
       t.match(after.why?.message, /ended with exit code 0 while its host stopped it, so nobody knows/);
       t.match(look(restart, running(policy), down({ exitCode: 143 })).why?.message, /^stopped before its end/);
+      for (const exitCode of [0, 143]) {
+        const ended = look(restart, running(policy), down({ exitCode }));
+        const { observation } = describe(running(policy), seen(down({ exitCode })), ended) ?? {};
+        t.match(observation, { status: 'failed', exit_code: null }, 'the code is none of its own');
+      }
     }
     t.match(withoutGone(noted, []), { stopped: [] });
     t.match(look(noted, running(policy), { ...up, run: 'd1:2' }), { attempt: { phase: 'clear' } });

@@ -203,16 +203,18 @@ t.test('a lost host', (t) => {
 t.test('a drain', (t) => {
   const drained = fleetOf(fleetHost(h1, { draining: true, schedulable: false }), fleetHost(h2));
   t.test('waits for what may run once', (t) => {
-    const { sweep, record, drainOf, tell } = world(job('never'), drained);
-    t.same(sweep().records, []);
-    t.match(drainOf(h1, drained), { data: { left: 1, blocked: [{ reason: 'runs_once' }] } });
-    tell('failed', { reason: 'exited', exit_code: 3 }, { ended: true });
-    sweep();
-    t.match(record(), { desired: 'stopped', placement: { host: h2 }, leaving: { host: h1 } });
-    tell('failed', { reason: 'exited', exit_code: 3 }, { ended: true });
-    t.equal(record().leaving, undefined, 'the former host says that it is down');
-    tell('stopped', {}, {}, h2);
-    t.match(record().observed, { status: 'failed', reason: 'exited', exit_code: 3 }, 'its end is not forgotten');
+    for (const exit_code of [3, null]) {
+      const { sweep, record, drainOf, tell } = world(job('never'), drained);
+      t.same(sweep().records, []);
+      t.match(drainOf(h1, drained), { data: { left: 1, blocked: [{ reason: 'runs_once' }] } });
+      tell('failed', { reason: 'exited', exit_code }, { ended: true });
+      sweep();
+      t.match(record(), { desired: 'stopped', placement: { host: h2 }, leaving: { host: h1 } });
+      tell('failed', { reason: 'exited', exit_code }, { ended: true });
+      t.equal(record().leaving, undefined, 'the former host says that it is down');
+      tell('stopped', {}, {}, h2);
+      t.match(record().observed, { status: 'failed', reason: 'exited', exit_code }, 'its end is not forgotten');
+    }
     t.end();
   });
   t.end();
