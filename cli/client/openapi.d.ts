@@ -2150,7 +2150,7 @@ export interface components {
         reason: ('not_attached' | 'too_many_members' | 'no_ipv4' | 'made_before_network') | null;
         message: string | null;
       } | null;
-      /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
+      /** @description The newest of `left_on`. Absent: there is none. */
       left?: {
         host_key: string;
         volumes: string[];
@@ -2160,6 +2160,16 @@ export interface components {
          */
         left_at: string;
       };
+      /** @description Other hosts that have data of the container, newest first. Absent: there are none. */
+      left_on?: {
+        host_key: string;
+        volumes: string[];
+        /**
+         * Format: date-time
+         * @description RFC 3339, UTC, milliseconds.
+         */
+        left_at: string;
+      }[];
       /** @description Move to another host: under way, or the last one that was asked for and failed. */
       move?: {
         host_key: string;
@@ -2223,7 +2233,7 @@ export interface components {
         reason: ('not_attached' | 'too_many_members' | 'no_ipv4' | 'made_before_network') | null;
         message: string | null;
       } | null;
-      /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
+      /** @description The newest of `left_on`. Absent: there is none. */
       left?: {
         host_key: string;
         volumes: string[];
@@ -2233,6 +2243,16 @@ export interface components {
          */
         left_at: string;
       };
+      /** @description Other hosts that have data of the container, newest first. Absent: there are none. */
+      left_on?: {
+        host_key: string;
+        volumes: string[];
+        /**
+         * Format: date-time
+         * @description RFC 3339, UTC, milliseconds.
+         */
+        left_at: string;
+      }[];
       /** @description Move to another host: under way, or the last one that was asked for and failed. */
       move?: {
         host_key: string;

@@ -237,7 +237,7 @@ export const LeftVolumes = Type.Object(
   },
   {
     description:
-      'Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again.',
+      'Data left on a host that the container was moved from. It is removed 7 days later, or with the container. A container that returns before then has it again.',
   },
 );
 export type LeftVolumes = Static<typeof LeftVolumes>;
@@ -317,7 +317,15 @@ export const ContainerStatusView = Type.Object(
       }),
     ),
     network: Type.Optional(nullable(NetworkView)),
-    left: Type.Optional(LeftVolumes),
+    left: Type.Optional(
+      Type.Unsafe<LeftVolumes>({ ...LeftVolumes, description: 'The newest of `left_on`. Absent: there is none.' }),
+    ),
+    left_on: Type.Optional(
+      Type.Array(LeftVolumes, {
+        maxItems: limits.leftHosts,
+        description: 'Other hosts that have data of the container, newest first. Absent: there are none.',
+      }),
+    ),
     move: Type.Optional(MoveView),
     pull: Type.Optional(PullProgress),
     update: Type.Optional(UpdateView),
@@ -534,8 +542,10 @@ export interface ContainerRecord {
   readonly preparing?: Preparation;
   /** Until the host that it was moved from has stopped it; none starts it before (ADR 32). */
   readonly leaving?: Leaving;
-  /** Volumes on the host that it was last moved from (ADR 46). */
-  readonly left?: { readonly host: HostKey; readonly volumes: readonly string[]; readonly atMs: number };
+  /** Volumes on the other host that it was on last (ADR 46). */
+  readonly left?: LeftBehind;
+  /** On those before, newest first; also what it had left on its present host. Absent: none. */
+  readonly leftBefore?: readonly LeftBehind[];
   /** The newest update (ADR 35). */
   readonly update?: Update;
   readonly cause?: Cause;
@@ -608,6 +618,14 @@ export interface Preparation {
   readonly isReady?: true;
   /** Present: it was given up, for this reason; null: the container stays where it is. */
   readonly givenUp?: Reason | null;
+}
+
+/** Paths of volumes that stay on a host. */
+export interface LeftBehind {
+  readonly host: HostKey;
+  readonly volumes: readonly string[];
+  /** When it left the host. */
+  readonly atMs: number;
 }
 
 export interface Leaving {

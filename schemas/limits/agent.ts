@@ -65,6 +65,8 @@ export const agent = {
   volumePathChars: 512,
   /** Time for which a host keeps the volumes of a container that has left it. */
   volumesLeftMs: 7 * days,
+  /** Hosts of one container that are known to have such volumes. */
+  leftHosts: 8,
   /** Layers of a pull whose progress is told. Docker's storage holds 125 of an image. */
   pullLayers: 256,
   /**

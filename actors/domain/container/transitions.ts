@@ -18,6 +18,7 @@ import { amountsOf, quotaAmountsOf, type TenantView } from '../tenant/state.ts';
 import { excessInRegion } from '../tenant/quota.ts';
 import { regionsThatMayPull } from '../tenant/registries.ts';
 import type { Changes, Effect, EventDraft, FleetHost, TurnContext } from '../turn.ts';
+import { movedTo } from './left.ts';
 import { updateTo, withoutUpdate } from './updates.ts';
 import { shownStatus, unobserved } from './view.ts';
 
@@ -77,21 +78,6 @@ export const again = ({ restart_count, volumes }: Observation, status: Observati
   restart_count,
   ...(volumes === undefined ? {} : { volumes }),
 });
-
-/** On another host, or on none for now: what its volumes hold stays where it is (ADR 46). */
-export function movedTo(record: ContainerRecord, host: HostKey | undefined, { nowMs }: TurnContext): ContainerRecord {
-  const { placement, observed, left, ...rest } = record;
-  const from = placement.phase === 'placed' ? placement.host : undefined;
-  if (from === host) return record;
-  const { volumes, ...seen } = observed;
-  const behind = from === undefined || volumes === undefined ? left : { host: from, volumes, atMs: nowMs };
-  return {
-    ...rest,
-    placement,
-    observed: seen,
-    ...(behind === undefined || behind.host === host ? {} : { left: behind }),
-  };
-}
 
 export const rejectionsWith = ({ rejections }: ContainerRecord, host: HostKey, { nowMs }: TurnContext) => [
   ...rejections.filter((rejection) => rejection.host !== host && rejection.atMs + limits.rejectionTtlMs > nowMs),

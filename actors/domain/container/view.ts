@@ -8,6 +8,8 @@ import type {
   ContainerRecord,
   ContainerStatus,
   ContainerStatusView,
+  LeftBehind,
+  LeftVolumes,
   NetworkView,
   Observation,
   PullProgress,
@@ -21,6 +23,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { internalDomain, ipv6Of, labelOf } from '../../../schemas/tenant-network.ts';
 import { isInNetwork } from '../members.ts';
 import type { FleetView, HostLoss, HostCondition, TurnContext } from '../turn.ts';
+import { leftOn } from './left.ts';
 import { moveView } from './moving.ts';
 import { upMs } from './runs.ts';
 import { isUpdating, updateShown } from './updates.ts';
@@ -85,7 +88,8 @@ export function containerStatusView(
   context: TurnContext,
   { pull, upSinceMs }: { readonly pull?: PullProgress | undefined; readonly upSinceMs: number },
 ): ContainerStatusView {
-  const { observed, left } = record;
+  const { observed } = record;
+  const left = leftOn(record, context).map(leftView);
   const { status, reason } = shownStatus(record, context.fleet);
   const up = upMs(record, upSinceMs, context);
   const move = moveView(record);
@@ -111,9 +115,7 @@ export function containerStatusView(
     ...(observed.volumes === undefined ? {} : { volumes: observed.volumes }),
     ...(observed.image === undefined ? {} : { image: observed.image }),
     network: networkView(record, context),
-    ...(left === undefined
-      ? {}
-      : { left: { host_key: left.host, volumes: [...left.volumes], left_at: timestamp(left.atMs) } }),
+    ...(left[0] === undefined ? {} : { left: left[0], left_on: left }),
     ...(move === undefined ? {} : { move }),
     ...(status === 'pulling' && pull !== undefined ? { pull } : {}),
     ...(record.update === undefined
@@ -123,6 +125,12 @@ export function containerStatusView(
         }),
   };
 }
+
+const leftView = ({ host, volumes, atMs }: LeftBehind): LeftVolumes => ({
+  host_key: host,
+  volumes: [...volumes],
+  left_at: timestamp(atMs),
+});
 
 /** Null: it is to be in none. */
 function networkView(record: ContainerRecord, context: TurnContext): NetworkView | null {

@@ -1,6 +1,6 @@
 /** How a container leaves a host that lives (ADR 32): no two hosts are ever to run it. */
 import t from 'tap';
-import { want } from '../../../../actors/domain/container/transitions.ts';
+import { placeOn, want } from '../../../../actors/domain/container/transitions.ts';
 import { goneFrom } from '../../../../actors/domain/host/strangers.ts';
 import { containerStatusView } from '../../../../actors/domain/container/view.ts';
 import { observe, observePull, settle } from '../../../../actors/domain/container/observe.ts';
@@ -108,6 +108,44 @@ t.test('the status says what stays behind on the host that it left', (t) => {
   const back = fleetOf(fleetHost(h2, { condition: 'lost', schedulable: false }), fleetHost(h1));
   one.sweep(back);
   t.match(shown(back), { host_key: h1, left: { host_key: h2, volumes: ['/data'] } }, 'of the host that it left last');
+  t.end();
+});
+
+t.test('every host that it has left data on is named, until it is gone there', (t) => {
+  const names = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'h7', 'h8', 'h9', 'h10', 'h11'] as HostKey[];
+  let record = container();
+  const everyHost = fleetOf(...names.map((key) => fleetHost(key)));
+  const at = (ms: number, fleet = everyHost) => contextOf(fleet, ms);
+  let nowMs = 0;
+  const go = (key: HostKey, volumes?: readonly string[]): void => {
+    const observed = { ...observation('running'), ...(volumes === undefined ? {} : { volumes: [...volumes] }) };
+    record = placeOn({ ...record, observed }, fleetHost(key), 'platform', at(++nowMs));
+  };
+  const shown = (context = at(nowMs)): { newest: string | undefined; hosts: string[] } => {
+    const { left, left_on } = containerStatusView(record, context, { upSinceMs: 0 });
+    t.same(left, left_on?.[0], 'the newest is what `left` says');
+    return { newest: left?.host_key, hosts: (left_on ?? []).map(({ host_key }) => host_key) };
+  };
+  t.same(shown(), { newest: undefined, hosts: [] });
+  go(h2, ['/data']);
+  go(names[2]!, ['/data']);
+  t.same(shown(), { newest: h2, hosts: [h2, h1] });
+  go(h1, ['/data']);
+  t.same(shown().hosts, ['h3', h2], 'where it is nothing is left');
+  go(names[3]!);
+  t.same(shown().hosts, [h1, 'h3', h2], 'it was away before its copy there said what it has');
+  const { left: _, leftBefore: __, ...old } = record;
+  record = { ...old, left: { host: h1, volumes: ['/data'], atMs: nowMs } };
+  t.same(shown().hosts, [h1], 'a record of the last release');
+  for (const key of names.slice(4)) go(key, ['/data']);
+  t.same(shown().hosts, ['h10', 'h9', 'h8', 'h7', 'h6', 'h5', 'h4', h1]);
+  go(h2, ['/data']);
+  t.same(shown().hosts, ['h11', 'h10', 'h9', 'h8', 'h7', 'h6', 'h5', 'h4'], 'the newest eight');
+
+  const laterMs = nowMs - 1 + limits.volumesLeftMs;
+  t.same(shown(at(laterMs)).hosts, ['h11'], 'the others have removed it');
+  const silent = fleetOf(...names.map((key) => fleetHost(key, { standing: key === 'h9' ? 'silent' : 'up' })));
+  t.same(shown(at(laterMs + 1, silent)).hosts, ['h9'], 'a host that is away has not');
   t.end();
 });
 

@@ -1,0 +1,52 @@
+/**
+ * Hosts that a container has left data on: what its volumes there hold stays for a time (ADR 46).
+ * Pure.
+ */
+import type { ContainerRecord, LeftBehind } from '../../../schemas/api/container.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { TurnContext } from '../turn.ts';
+
+const hostOf = ({ placement }: ContainerRecord): HostKey | undefined =>
+  placement.phase === 'placed' ? placement.host : undefined;
+
+/** Newest first. The last release keeps the newest alone, and leaves the others as they are. */
+const allOf = ({ left, leftBefore = [] }: ContainerRecord): LeftBehind[] =>
+  left === undefined ? [...leftBefore] : [left, ...leftBefore.filter(({ host }) => host !== left.host)];
+
+/**
+ * The record as it is on another host, or on none for now, with what stays behind. What it has left
+ * on the host that it comes back to is remembered: it may leave again before its copy says so.
+ */
+export function movedTo(record: ContainerRecord, host: HostKey | undefined, { nowMs }: TurnContext): ContainerRecord {
+  const from = hostOf(record);
+  if (from === host) return record;
+  const { left: _, leftBefore: __, observed, ...rest } = record;
+  const { volumes, ...seen } = observed;
+  const all = allOf(record);
+  const behind = volumes ?? all.find((each) => each.host === from)?.volumes;
+  const now =
+    from === undefined || behind === undefined
+      ? all
+      : [{ host: from, volumes: behind, atMs: nowMs }, ...all.filter((each) => each.host !== from)];
+  const [newest, ...others] = now.filter((each) => each.host !== host).slice(0, limits.leftHosts);
+  const before = [...others, ...now.filter((each) => each.host === host)];
+  return {
+    ...rest,
+    observed: seen,
+    ...(newest === undefined ? {} : { left: newest }),
+    ...(before.length === 0 ? {} : { leftBefore: before }),
+  };
+}
+
+/** Other hosts that have data of it, newest first. A host that is not heard has removed none. */
+export function leftOn(record: ContainerRecord, { fleet, nowMs }: TurnContext): LeftBehind[] {
+  const current = hostOf(record);
+  const isThere = ({ host, atMs }: LeftBehind): boolean => {
+    const standing = fleet.standing(host);
+    return nowMs - atMs < limits.volumesLeftMs || (standing !== 'up' && standing !== 'removed');
+  };
+  return allOf(record)
+    .filter((each) => each.host !== current && isThere(each))
+    .slice(0, limits.leftHosts);
+}
