@@ -11,7 +11,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { Declared, Updating, Wanted } from '../desired/wanted.ts';
 import { observedFrom, type Found, type Observed } from '../docker/observed.ts';
-import { afterLook, upMsOf, type Look } from './restart/look.ts';
+import { afterLook, endOf, upMsOf, type Look } from './restart/look.ts';
 import { blank, withoutGone, type RestartState, type UpdateState } from './restart/restart-state.ts';
 import { plan, stopOf } from './plan.ts';
 import { isGivenUp, unhealthyWhy, type Step } from './step.ts';
@@ -28,10 +28,14 @@ export interface Roles {
   readonly isInterim?: true;
 }
 
+/** What is known of the runs of its copies. */
+type Runs = Pick<RestartState, 'update' | 'stopped' | 'ending'>;
+
 /** In these phases the old version is the one that runs. */
 const isOldUp = (phase: UpdatePhase): boolean => phase === 'preparing' || phase === 'rolled_back';
 
-export function rolesOf(wanted: Wanted, found: readonly Found[], update: UpdateState | null): Roles {
+export function rolesOf(wanted: Wanted, found: readonly Found[], restart: Runs): Roles {
+  const { update } = restart;
   if (!isUpdating(wanted) || update === null) {
     return { wanted, observed: observedFrom(found, 'spec' in wanted ? wanted.spec : undefined), other: undefined };
   }
@@ -39,7 +43,7 @@ export function rolesOf(wanted: Wanted, found: readonly Found[], update: UpdateS
   const previous: Declared = { ...next, ...ofWanted.previous };
   const [active, beside] = isOldUp(update.phase) ? [previous, next] : [next, previous];
   const other = found.find((each) => isCopyOf(beside, each));
-  const interim = update.phase === 'preparing' ? interimOf(active, beside, found) : undefined;
+  const interim = update.phase === 'preparing' ? interimOf(active, beside, found, restart) : undefined;
   if (interim !== undefined) {
     const extra = found.filter((each) => each !== interim && each !== other && !isCopyOf(active, each));
     return { wanted: active, observed: { kind: 'present', found: interim, extra }, other, isInterim: true };
@@ -61,13 +65,16 @@ const isCopyOf = ({ container, spec }: Declared, found: Found): boolean =>
 
 /**
  * The copy of an update that was not over when another one replaced it: what runs of the first runs
- * on, until it ends or the second is made. The end of what runs once is that of the container.
+ * on, until it ends or the second is made. The end of a job, and of what runs once, is that of the
+ * container.
  */
-function interimOf(active: Declared, beside: Declared, found: readonly Found[]): Found | undefined {
+function interimOf(active: Declared, beside: Declared, found: readonly Found[], restart: Runs): Found | undefined {
   const up = found.filter(({ state }) => state.phase === 'running');
   if (up.some((each) => isCopyOf(active, each))) return undefined;
-  const ran = runsOnce(active) ? [...up, ...found.filter(({ state }) => state.phase === 'exited')] : up;
-  return ran.find(
+  const policy = policyOf(active.container);
+  const isOver = ({ state }: Found): boolean =>
+    state.phase === 'exited' && (runsOnce(active) || endOf(restart, state.run, state.exit, policy) !== undefined);
+  return [...up, ...found.filter(isOver)].find(
     (each) => each.placement === active.container.placement && !isCopyOf(beside, each) && !isCopyOf(active, each),
   );
 }
@@ -95,7 +102,7 @@ export function lookAtVersions(
   { verifyMs, ...watch }: Watch & { readonly verifyMs: number },
 ): { readonly restart: RestartState; readonly roles: Roles } {
   const restart = withoutGone(begun(before.restart, wanted), found);
-  const roles = rolesOf(wanted, found, restart.update);
+  const roles = rolesOf(wanted, found, restart);
   const looked = afterLook(restart, { ...roles, ...watch });
   if (!isUpdating(wanted) || wanted.want !== 'running') return { restart: looked, roles };
   const isKnown = before.restart.update?.since === looked.update?.since;
@@ -103,7 +110,7 @@ export function lookAtVersions(
   const moved = advance(looked, { roles, next: wanted.container, preparation, nowMs: watch.nowMs, verifyMs });
   if (moved.update?.phase === looked.update?.phase) return { restart: moved, roles };
   // Another copy is the one that runs: what it says counts before the next step.
-  const changed = rolesOf(wanted, found, moved.update);
+  const changed = rolesOf(wanted, found, moved);
   return { restart: afterLook(moved, { ...changed, ...watch }), roles: changed };
 }
 

@@ -189,11 +189,16 @@ const removedOnce: Why = {
 };
 
 /** It stopped the run to run another copy, or none; not because the run was ill. */
-const isStopOfAgent = ({ stopped, ending }: RestartState, run: RunId): boolean =>
+const isStopOfAgent = ({ stopped, ending }: Pick<RestartState, 'stopped' | 'ending'>, run: RunId): boolean =>
   stopped.includes(run) && ending?.run !== run;
 
 /** Why a run was the last; undefined: the container starts again. */
-function endOf(before: RestartState, run: RunId, exit: Exit, { restart }: Policy): Why | undefined {
+export function endOf(
+  before: Pick<RestartState, 'stopped' | 'ending'>,
+  run: RunId,
+  exit: Exit,
+  { restart }: Policy,
+): Why | undefined {
   // A start that failed was no run.
   if (restart === 'always' || exit.error !== '') return undefined;
   if (isStopOfAgent(before, run)) return restart === 'never' ? stoppedOnce(exit.exitCode) : undefined;

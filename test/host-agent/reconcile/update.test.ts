@@ -5,10 +5,12 @@ import type { Declared, Updating } from '../../../host-agent/desired/wanted.ts';
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import { defaultPolicy, type Policy } from '../../../schemas/api/policy.ts';
 import type { EngineState, Found } from '../../../host-agent/docker/observed.ts';
+import { describe } from '../../../host-agent/reconcile/describe.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import {
   advance,
   begun,
+  lookAtVersions,
   planOther,
   planVersions,
   preparationOf,
@@ -40,7 +42,7 @@ const newCopy = (state: EngineState): Found => found(state, { dockerId: 'new', s
 const stray = found(up, { dockerId: 'stray', spec: 'third' });
 const at = (phase: NonNullable<RestartState['update']>['phase'], changes: Partial<RestartState> = {}): RestartState =>
   restartState({ generation: 4, update: { since: 4, phase, why: null }, ...changes });
-const rolesIn = (restart: RestartState, ...copies: readonly Found[]) => rolesOf(updating, copies, restart.update);
+const rolesIn = (restart: RestartState, ...copies: readonly Found[]) => rolesOf(updating, copies, restart);
 const idOf = (roles: ReturnType<typeof rolesOf>) =>
   roles.observed.kind === 'absent' ? 'absent' : roles.observed.found.dockerId;
 
@@ -58,7 +60,7 @@ t.test('which copy runs in each phase', (t) => {
     t.match(roles.wanted, { container: { tag: active === 'old' ? '1' : '2' } }, phase);
   }
   t.test('without an update, what was made for the declaration', (t) => {
-    const roles = rolesOf(wanted('running', { tag: '2' }), [oldCopy(up), newCopy(down())], null);
+    const roles = rolesOf(wanted('running', { tag: '2' }), [oldCopy(up), newCopy(down())], blank);
     t.match(roles, { observed: { found: { dockerId: 'new' }, extra: [{ dockerId: 'old' }] }, other: undefined });
     t.end();
   });
@@ -113,7 +115,7 @@ t.test('another look at a tag', (t) => {
     const previous = { container: container({ generation: 4 }), spec: specHash(old) };
     const declared = { ...updating, container: version, spec: specHash(version), update: { since: 4, previous } };
     const restart = at('preparing');
-    const roles = rolesOf(declared, [copy], restart.update);
+    const roles = rolesOf(declared, [copy], restart);
     const progress = { roles, next: version, preparation: { ...blank, image: pulled }, nowMs, verifyMs: 60_000 };
     return advance(restart, progress).update;
   };
@@ -126,7 +128,7 @@ t.test('another look at a tag', (t) => {
   t.match(after(again(), same, oldCopy(down())), { phase: 'preparing' }, 'it starts again first');
   const paired = { ...updating, container: again(), spec: specHash(again()) };
   const restart = at('preparing', { update: { since: 4, phase: 'rolled_back', why: null, unmoved: true } });
-  t.same(planVersions(rolesOf(paired, [oldCopy(up)], restart.update), restart, nowMs), { kind: 'none' });
+  t.same(planVersions(rolesOf(paired, [oldCopy(up)], restart), restart, nowMs), { kind: 'none' });
   t.end();
 });
 
@@ -163,7 +165,7 @@ t.test('whatever version is up, in any phase, it is stopped where the container 
         const container = { ...updating.container, desired };
         const stopped = { ...updating, container, want: 'stopped' } as const;
         const restart = at(phase);
-        const roles = rolesOf(stopped, [copy], restart.update);
+        const roles = rolesOf(stopped, [copy], restart);
         const row = `${name}, ${phase}, desired ${desired}`;
         t.match(planVersions(roles, restart, nowMs), { kind: 'stop', dockerId: copy.dockerId }, row);
       }
@@ -181,7 +183,7 @@ t.test('a job', (t) => {
   };
   const why = { reason: 'exited', message: 'exited with code 1', exitCode: 1 } as const;
   const after = (restart: Policy['restart'], before: RestartState, ...copies: readonly Found[]) => {
-    const roles = rolesOf(job(restart), copies, before.update);
+    const roles = rolesOf(job(restart), copies, before);
     const progress = { roles, next, preparation: { ...blank, image }, nowMs, verifyMs: 60_000 };
     return advance(before, progress).update?.phase;
   };
@@ -200,6 +202,45 @@ t.test('a job', (t) => {
       'the old version has run to its end: the new one needs a start',
     );
   }
+  t.end();
+});
+
+t.test('a second update of a job: the end of what runs of the first is that of the container', (t) => {
+  const job = (restart: Policy['restart']) => {
+    const policy: Policy = { ...defaultPolicy, restart };
+    const [one, two] = [container({ policy, generation: 4 }), container({ ...next, policy })];
+    const declared = wanted('running', two) as Declared;
+    return { ...declared, update: { since: 4, previous: { container: one, spec: specHash(one) } } };
+  };
+  const exited = (run: string, exitCode: number): EngineState =>
+    ({ ...down({ exitCode }), run }) as Extract<EngineState, { phase: 'exited' }>;
+  const looked = (restart: Policy['restart'], exitCode: number, more: Partial<RestartState> = {}) => {
+    const declared = job(restart);
+    const before = at('preparing', { want: 'running', stopped: ['old:1'], seenUpAtMs: nowMs, ...more });
+    const copies = [
+      found(exited('old:1', 0), { dockerId: 'old', spec: declared.update.previous.spec }),
+      found(exited('first:1', exitCode), { dockerId: 'first', spec: 'first' }),
+    ];
+    const watch = { nowMs, watchedSinceMs: nowMs - 1000, backoff: { minMs: 1000, maxMs: 1000 } };
+    const both = { restart: before, preparation: blank };
+    const { restart: after, roles } = lookAtVersions(both, declared, copies, { ...watch, verifyMs: 60_000 });
+    return { after, step: planVersions(roles, after, nowMs), report: describe(roles.wanted, roles.observed, after) };
+  };
+  for (const more of [{}, { seenUpAtMs: null }, { stopped: [] }]) {
+    const { after, step, report } = looked('on_failure', 0, more);
+    t.match(after, { attempt: { phase: 'ended' }, why: { reason: 'completed' }, update: { phase: 'preparing' } });
+    t.same(step, { kind: 'none' }, 'nothing runs it again, in no version');
+    t.match(report, { ended: true, observation: { status: 'stopped', reason: 'completed', exit_code: 0 } });
+  }
+  for (const [row, exitCode, more] of [
+    ['it failed', 1, {}],
+    ['the agent stopped it', 0, { stopped: ['old:1', 'first:1'] }],
+  ] as const) {
+    const { after, step } = looked('on_failure', exitCode, more);
+    t.equal(after.attempt.phase, 'clear', row);
+    t.match(step, { kind: 'drain', dockerId: 'first' }, `${row}: what ran before both starts again`);
+  }
+  t.match(looked('always', 0).step, { kind: 'drain', dockerId: 'first' });
   t.end();
 });
 
@@ -253,7 +294,7 @@ t.test('only one of the two is up', (t) => {
   t.equal(planOther(rolesIn(drained, newCopy(created), oldCopy(down())), drained), undefined);
   const stopped = { ...updating, want: 'stopped' as const };
   const isolated = at('verifying', { want: 'stopped' });
-  t.equal(planOther(rolesOf(stopped, [newCopy(down()), oldCopy(down())], isolated.update), isolated), undefined);
+  t.equal(planOther(rolesOf(stopped, [newCopy(down()), oldCopy(down())], isolated), isolated), undefined);
   t.end();
 });
 
