@@ -25,6 +25,7 @@ function project(record: ContainerRecord): DesiredContainer {
     generation: record.generation,
     placement: placement.since ?? record.generation,
     desired: record.desired,
+    ...(record.startSince === undefined ? {} : { start: record.startSince }),
     name: spec.name,
     ...desiredVersion(versionOf(record)),
     ...(record.diskBytes === undefined ? {} : { disk_bytes: record.diskBytes }),

@@ -218,10 +218,11 @@ const withPhase = (restart: RestartState, update: UpdateState, phase: UpdatePhas
 });
 
 /** Another version takes over: what was known of the one before says nothing of it. */
-const afresh = ({ generation, want, operation, update, stopped }: RestartState): RestartState => ({
+const afresh = ({ generation, want, start, operation, update, stopped }: RestartState): RestartState => ({
   ...blank,
   generation,
   want,
+  start,
   operation,
   update,
   stopped,

@@ -527,6 +527,8 @@ export interface ContainerRecord {
    * retry.
    */
   readonly generation: number;
+  /** That of the newest start, or of the create. Absent: not known, as of an older release. */
+  readonly startSince?: number;
   readonly placement: Placement;
   /** Hosts that the container has been placed on, newest last. Reads of its logs use only these. */
   readonly history: readonly HostKey[];

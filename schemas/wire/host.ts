@@ -145,6 +145,8 @@ export const DesiredContainer = Type.Object({
    */
   placement: Count,
   desired: Type.Enum(['running', 'stopped', 'removed']),
+  /** Generation of its newest start. Absent: not known; the last release does not say it. */
+  start: Type.Optional(Count),
   /**
    * With `stopped`: the host makes the container and does not start it, and reports `stopped` when
    * it is there.

@@ -16,7 +16,7 @@ export type Versioned = Pick<DesiredContainer, 'id' | 'generation' | 'placement'
  * Rises when actors make another message of the same record, such as with a new field. It is part
  * of what both sides compare, so agents then take their sets again.
  */
-const form = 1;
+const form = 2;
 
 /**
  * Basis that two sets must share to be compared.

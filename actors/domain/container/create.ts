@@ -48,6 +48,7 @@ function newRecord(state: PartitionView, ask: Creation, tenant: TenantView, cont
     ...(secrets === undefined ? {} : { secrets }),
     desired: ask.stopped === true ? 'stopped' : 'running',
     generation: 1,
+    ...(ask.stopped === true ? {} : { startSince: 1 }),
     ...causedBy(context, 1),
     placement: { phase: 'unplaced' },
     history: [],

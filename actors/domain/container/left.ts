@@ -43,8 +43,8 @@ export function movedTo(record: ContainerRecord, host: HostKey | undefined, { no
 export function leftOn(record: ContainerRecord, { fleet, nowMs }: TurnContext): LeftBehind[] {
   const current = hostOf(record);
   const isThere = ({ host, atMs }: LeftBehind): boolean => {
-    const standing = fleet.standing(host);
-    return nowMs - atMs < limits.volumesLeftMs || (standing !== 'up' && standing !== 'removed');
+    const condition = fleet.condition(host);
+    return nowMs - atMs < limits.volumesLeftMs || (condition !== 'up' && condition !== 'removed');
   };
   return allOf(record)
     .filter((each) => each.host !== current && isThere(each))

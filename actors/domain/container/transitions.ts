@@ -225,7 +225,11 @@ export function want(before: ContainerRecord, desired: DesiredState, context: Tu
       const pending = again(record.observed, 'pending');
       const waiting: Observation = record.placement.phase === 'unplaced' ? { ...pending, reason: 'no_host' } : pending;
       const rejected = record.observed.reason === 'rejected' ? { rejections: [] } : {};
-      return withNext(record, context, { desired, observed: rests ? waiting : record.observed, ...rejected });
+      return withNext({ ...record, startSince: record.generation + 1 }, context, {
+        desired,
+        observed: rests ? waiting : record.observed,
+        ...rejected,
+      });
     }
     case 'stopped':
       return withNext(record, context, {

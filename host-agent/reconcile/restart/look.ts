@@ -71,6 +71,7 @@ function afresh(restart: RestartState, { wanted, observed }: Look): RestartState
     ...restart,
     generation: generationOf(wanted),
     want: wanted.want,
+    start: wanted.want === 'running' ? (wanted.container.start ?? null) : restart.start,
     attempt,
     why,
     hasBegun,
@@ -81,9 +82,17 @@ function afresh(restart: RestartState, { wanted, observed }: Look): RestartState
   };
 }
 
-/** It is to run and was not, as far as is known here; and the order is not that of before. */
-const isStart = ({ want, generation }: RestartState, wanted: Wanted): boolean =>
-  wanted.want === 'running' && want !== 'running' && want !== 'ignored' && wanted.container.generation !== generation;
+/**
+ * It was started since. Where owner or agent did not know of starts: it is to run and was not, as
+ * far as is known here, and the order is not that of before.
+ */
+function isStart({ want, generation, start }: RestartState, wanted: Wanted): boolean {
+  if (wanted.want !== 'running') return false;
+  const { container } = wanted;
+  if (start !== null && container.start !== undefined) return container.start > start;
+  if (want === 'ignored' || container.generation === generation) return false;
+  return container.start === undefined ? want !== 'running' : container.start > generation;
+}
 
 const clear: Pick<RestartState, 'attempt' | 'why'> = { attempt: { phase: 'clear' }, why: null };
 

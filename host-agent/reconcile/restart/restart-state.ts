@@ -39,6 +39,8 @@ export interface Ending {
 export interface Lasting {
   readonly generation: number;
   readonly want: Wanted['want'];
+  /** Generation of the newest start that was taken in; null: the owner did not say. */
+  readonly start: number | null;
   readonly attempt: Attempt;
   readonly why: Why | null;
   /** Failures in a row; they set the back-off. */
@@ -87,6 +89,7 @@ export interface RestartState extends Lasting {
 export const blank: RestartState = {
   generation: -1,
   want: 'ignored',
+  start: null,
   attempt: { phase: 'clear' },
   why: null,
   failures: 0,
@@ -109,8 +112,11 @@ export const blank: RestartState = {
 
 export const lastingOf = (restart: RestartState): Lasting => {
   const { generation, want, attempt, why, failures, restarts, countedRun, ending, pullDue, update } = restart;
-  const { stopped, hasBegun } = restart;
-  return { generation, want, attempt, why, failures, restarts, countedRun, ending, stopped, hasBegun, pullDue, update };
+  const { start, stopped, hasBegun } = restart;
+  return {
+    ...{ generation, want, start, attempt, why, failures, restarts, countedRun, ending },
+    ...{ stopped, hasBegun, pullDue, update },
+  };
 };
 
 /** With the run that the step stops, or begins. To be on the disk before the step. */

@@ -52,7 +52,8 @@ const RestartStateStored = Type.Object({
   countedRun: nullable(Type.String()),
   pullDue: Type.Boolean(),
   ending: nullable(Type.Object({ run: Type.String(), why: Why })),
-  // The release before this one writes neither.
+  // The release before this one writes none of them.
+  start: Type.Optional(nullable(Count)),
   stopped: Type.Optional(Type.Array(Type.String())),
   hasBegun: Type.Optional(Type.Boolean()),
   update: nullable(

@@ -13,7 +13,7 @@ import {
   type RestartState,
 } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import { fromStored, toStored } from '../../../host-agent/reconcile/restart/restart-store.ts';
-import type { Wanted } from '../../../host-agent/desired/wanted.ts';
+import type { Declared, Wanted } from '../../../host-agent/desired/wanted.ts';
 import { defaultPolicy, healthDefaults, type Policy } from '../../../schemas/api/policy.ts';
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import { down, found, nowMs, restartState, seen, up, wanted } from '../support/decisions.ts';
@@ -80,6 +80,50 @@ t.test('it stays at its end until its tenant starts it', (t) => {
   const started = look(atRest, running('on_failure', { generation: 5 }), clean);
   t.equal(started.attempt.phase, 'clear');
   t.match(stepOf(started, running('on_failure', { generation: 5 }), clean), { kind: 'start' });
+  t.end();
+});
+
+t.test('a start that it learns of late runs it again, and nothing else does', (t) => {
+  const time = { wallMs: () => nowMs, steadyMs: () => nowMs, maxWaitMs: 60_000 };
+  for (const [policy, state] of [
+    ['on_failure', clean],
+    ['never', clean],
+    ['never', down()],
+  ] as const) {
+    const since = (generation: number, startedWith: number, want: 'running' | 'stopped' = 'running'): Wanted =>
+      (want === 'running' ? running : stopped)(policy, { generation, start: startedWith });
+    const ran = look(look(restartState({ want: 'ignored' }), since(3, 3), up), since(3, 3), state);
+    for (const ended of [ran, fromStored(toStored(ran, time), time)]) {
+      t.equal(ended.attempt.phase, 'ended');
+      t.equal(look(ended, since(5, 3), state).attempt.phase, 'ended', 'another change is no start');
+      const again = look(ended, since(5, 5), state);
+      t.match(again, { attempt: { phase: 'clear' }, hasBegun: false }, 'its stop came and went unheard');
+      t.match(stepOf(again, since(5, 5), state), { kind: 'start', dockerId: 'd1' });
+      const isolated = look(ended, { ...(since(5, 5) as Declared), want: 'stopped' }, state);
+      t.equal(isolated.attempt.phase, 'ended');
+      t.equal(look(isolated, since(5, 5), state).attempt.phase, 'clear', 'it was heard while the host was cut off');
+      const restored = look(look(ended, since(4, 3, 'stopped'), state), since(2, 1), state);
+      t.equal(restored.attempt.phase, 'ended', 'a restore is no start');
+      t.equal(look(restored, since(4, 4), state).attempt.phase, 'clear', 'a start after a restore');
+    }
+    const { start: _, ...older } = ran;
+    const upgraded = { ...older, start: null };
+    t.equal(look(upgraded, since(5, 5), state).attempt.phase, 'clear', 'the agent before kept no start');
+    t.equal(look(upgraded, since(5, 3), state).attempt.phase, 'ended');
+    t.equal(look(ran, running(policy, { generation: 5 }), state).attempt.phase, 'ended', 'an owner that says none');
+    const down3 = look(ran, stopped(policy, { generation: 4 }), state);
+    t.equal(look(down3, running(policy, { generation: 5 }), state).attempt.phase, 'clear', 'it tells by the stop then');
+  }
+  const cutOff = { ...(running('never', { start: 3 }) as Declared), want: 'stopped' } as const;
+  const once = look(look(restartState({ want: 'ignored' }), running('never', { start: 3 }), up), cutOff, up);
+  const broken = look(withStep(once, { kind: 'stop', dockerId: 'd1' }, [found(up)]), cutOff, down());
+  t.match(
+    look(broken, running('never', { generation: 4, start: 3 }), down()),
+    { attempt: { phase: 'ended' }, hasBegun: true },
+    'a change while the host was cut off does not run a job twice',
+  );
+  const lost = look(restartState({ want: 'ignored' }), running('never', { start: 3 }), down());
+  t.equal(lost.attempt.phase, 'ended', 'an agent that has lost its memory starts nothing twice');
   t.end();
 });
 

@@ -144,7 +144,7 @@ t.test('every host that it has left data on is named, until it is gone there', (
 
   const laterMs = nowMs - 1 + limits.volumesLeftMs;
   t.same(shown(at(laterMs)).hosts, ['h11'], 'the others have removed it');
-  const silent = fleetOf(...names.map((key) => fleetHost(key, { standing: key === 'h9' ? 'silent' : 'up' })));
+  const silent = fleetOf(...names.map((key) => fleetHost(key, { condition: key === 'h9' ? 'silent' : 'up' })));
   t.same(shown(at(laterMs + 1, silent)).hosts, ['h9'], 'a host that is away has not');
   t.end();
 });

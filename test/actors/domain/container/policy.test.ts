@@ -160,6 +160,21 @@ t.test('what has run to its end counts as stopped', (t) => {
   t.end();
 });
 
+t.test('its host hears with which generation it was last started', (t) => {
+  const { record, tell, start, told, put } = world(job('on_failure'));
+  t.equal(told()?.start, undefined, 'a record of the last release');
+  tell('stopped', completed, { ended: true });
+  start();
+  const { generation } = record();
+  t.match(told(), { generation, start: generation });
+  put(policyOf({ restart: 'on_failure', stop_grace_seconds: 30 }));
+  t.match(told(), { generation: generation + 1, start: generation }, 'another change is none');
+  tell('backoff', { reason: 'exited', exit_code: 1 });
+  start();
+  t.match(told(), { generation: generation + 2, start: generation + 2 });
+  t.end();
+});
+
 t.test('a host cannot end what should always run', (t) => {
   const { record, tell } = world(container());
   tell('stopped', completed, { ended: true });
