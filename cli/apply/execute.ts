@@ -10,7 +10,7 @@ import { createFrom, replaceBy, secretsOf, type DocumentBody } from '../tenant/d
 import { goalOf, type Goal } from '../tenant/done.ts';
 import { watchDone } from '../tenant/progress.ts';
 import { untilGone } from '../tenant/rest.ts';
-import { untilRolled } from '../tenant/rolled.ts';
+import { keptBy, keptText, untilRolled } from '../tenant/rolled.ts';
 import { secretBody } from '../tenant/secrets.ts';
 import { Refused } from '../terminal/errors.ts';
 import type { WantedContainer } from './file/model.ts';
@@ -112,20 +112,28 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   const { context, isDetached, timeoutS } = work;
   const { found, wanted, body, isRetried, name } = step;
   const { id } = found;
-  const isRolled = secretsOf(found.document).some((secret) => rolled.has(secret));
-  if (isRolled && !isDetached)
-    await untilRolled(
-      context,
-      { id, name, generation: found.status.generation },
-      { goal: goalIn(work, wanted), seconds: timeoutS },
-    );
+  const changed = secretsOf(found.document).filter((secret) => rolled.has(secret));
+  const user = { id, name, generation: found.status.generation };
+  const isRolled =
+    changed.length > 0 &&
+    (isDetached ||
+      (await untilRolled(context, user, { secrets: changed, goal: goalIn(work, wanted), seconds: timeoutS })));
   const written = body === undefined ? undefined : await write(context, step, body);
   const generation = isRetried ? (await started(context, id)).generation : written;
+  await tellKept(context, step);
   const isSame = step.action === 'keep' || step.action === 'wait';
   const goal = goalIn(work, wanted);
   if (!isDetached && !(step.action === 'keep' && !isRolled && (await isLongDone(work, step, goal))))
     await watchDone(context, { id, name }, { goal, generation, seconds: timeoutS });
   return isSame && !isRolled ? 'same' : 'changed';
+}
+
+/** A run that its policy allows once is not broken off for a secret, and goes on with the value before. */
+async function tellKept(context: Context, { found: { id }, wanted: { document }, name }: ContainerChange) {
+  const secrets = secretsOf(document);
+  if (document.policy.restart !== 'never' || secrets.length === 0) return;
+  const kept = await keptBy(context, id, secrets);
+  if (kept.length > 0) context.tell(keptText(name, kept.join(', ')));
 }
 
 /** True if the change was done before; it then needs no line. */

@@ -2690,7 +2690,7 @@ export interface components {
        * @constant
        */
       staged?: true;
-      /** @description With `staged`: those with an earlier value, up to 100. */
+      /** @description Those with an earlier value that come to this one with their next start or update alone, up to 100: all with `staged`, else those whose policy `never` lets no run be broken off. */
       behind?: string[];
     };
     SecretPut: {

@@ -1,7 +1,9 @@
-/** Waits until a container has the new value of a secret. */
+/** Waits until a container has the new value of a secret, or keeps the one before. */
 import { retry } from '../../lib/time/retry.ts';
 import { limits } from '../../schemas/limits.ts';
+import { dataOf } from '../client/api.ts';
 import { InterruptedError } from '../client/errors.ts';
+import { persist } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import type { Goal } from './done.ts';
@@ -14,22 +16,43 @@ export interface User {
   readonly generation: number;
 }
 
+/** Those of the secrets whose earlier value the container has until it is started again. */
+export async function keptBy(
+  { api }: Pick<Context, 'api'>,
+  id: string,
+  secrets: readonly string[],
+  endMs: number = performance.now(),
+): Promise<string[]> {
+  const all = await persist(endMs, () => dataOf(api.GET('/api/v2/compute/secrets')));
+  return all.flatMap(({ name, behind = [] }) => (secrets.includes(name) && behind.includes(id) ? [name] : []));
+}
+
+/** Which containers go on with an earlier value, and what brings in the current one. */
+export const keptText = (names: string, secrets: string): string =>
+  `${names}: still with an earlier value of ${secrets}: "longshore restart ${names.replaceAll(',', '')}" brings in the current one`;
+
 /**
- * The owner updates what uses a secret within seconds: its generation rises then.
+ * The owner updates what uses a secret within seconds: its generation rises then. It breaks no run
+ * off that its policy allows once: nobody waits for that.
+ * @param secrets names of those that have another value now
+ * @returns whether it has the new value
  * @throws Refused after the time, and as `watchDone`; InterruptedError
  */
 export async function untilRolled(
   context: Context,
   { id, name, generation }: User,
-  { goal, seconds }: { readonly goal: Goal; readonly seconds: number },
-): Promise<void> {
+  { secrets, goal, seconds }: { readonly secrets: readonly string[]; readonly goal: Goal; readonly seconds: number },
+): Promise<boolean> {
   const endMs = performance.now() + seconds * 1000;
-  const look = async (): Promise<true | undefined> => {
-    if ((await statusOf(context, id, endMs)).generation !== generation) return true;
+  const look = async (): Promise<'rolled' | 'kept' | undefined> => {
+    if ((await statusOf(context, id, endMs)).generation !== generation) return 'rolled';
+    if ((await keptBy(context, id, secrets, endMs)).length > 0) return 'kept';
     if (performance.now() < endMs) return undefined;
     throw new Refused(`${name} has not got the new value of a secret after ${seconds} s: "longshore events ${name}"`);
   };
   const { signal } = context.terminal;
-  if ((await retry(look, { pauseMs: () => limits.cliLookMs, signal })) !== true) throw new InterruptedError();
-  await watchDone(context, { id, name }, { goal, seconds });
+  const end = await retry(look, { pauseMs: () => limits.cliLookMs, signal });
+  if (end === undefined) throw new InterruptedError();
+  if (end === 'rolled') await watchDone(context, { id, name }, { goal, seconds });
+  return end === 'rolled';
 }

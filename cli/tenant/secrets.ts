@@ -11,7 +11,7 @@ import { listing, shortIds, showList } from '../terminal/list.ts';
 import { agoText } from '../terminal/table.ts';
 import { goalOf } from './done.ts';
 import { NotFound, oneOf, overviewOf } from './find.ts';
-import { untilRolled, type User } from './rolled.ts';
+import { keptText, untilRolled, type User } from './rolled.ts';
 import { storedPolicy } from './uses.ts';
 
 /** Text as it is, without the line break that a shell adds; other bytes as base64. */
@@ -44,7 +44,7 @@ interface SetOptions extends WaitOptions {
 
 interface Users {
   readonly version: number;
-  /** Of a staged value: ids of those with an earlier one. */
+  /** Ids of those that keep an earlier value until they are started again, or updated. */
   readonly behind: readonly string[];
   /** Those that run, or should. */
   readonly users: readonly User[];
@@ -83,12 +83,16 @@ async function setSecret(context: Context, name: string, options: SetOptions): P
   const set = await dataOf(api.PUT('/api/v2/compute/secrets/{secret}', { params, body }));
   // The same value may be staged no longer: then it is those that are still behind.
   const isLate = ({ id }: User): boolean => set.version !== before.version || before.behind.includes(id);
-  const users = set.staged === true ? [] : before.users.filter(isLate);
+  const isKept = ({ id }: User): boolean => set.behind?.includes(id) === true;
+  const kept = set.staged === true ? [] : before.users.filter(isKept);
+  const users = set.staged === true ? [] : before.users.filter((user) => isLate(user) && !isKept(user));
   if (set.staged === true) tell(stagedText(before.users, set.behind));
+  if (kept.length > 0) tell(keptText(kept.map((user) => user.name).join(', '), name));
   if (users.length > 0) tell(`restarts ${users.map((user) => user.name).join(', ')}`);
   for (const user of detach === true ? [] : users) {
     const goal = goalOf(await storedPolicy(context, user.id), stable);
-    await untilRolled(context, user, { goal, seconds });
+    const isRolled = await untilRolled(context, user, { secrets: [name], goal, seconds });
+    if (!isRolled) tell(keptText(user.name, name));
   }
   show(set, `${set.name}, version ${set.version}`);
 }

@@ -85,7 +85,7 @@ export const SecretView = Type.Object(
     ),
     behind: Type.Optional(
       Type.Array(ContainerId, {
-        description: `With \`staged\`: those with an earlier value, up to ${limits.secretUsersShown}.`,
+        description: `Those with an earlier value that come to this one with their next start or update alone, up to ${limits.secretUsersShown}: all with \`staged\`, else those whose policy \`never\` lets no run be broken off.`,
       }),
     ),
   },

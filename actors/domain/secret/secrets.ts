@@ -30,11 +30,13 @@ function viewOf(
   version: number,
   record: SecretRecord | null | undefined,
 ): SecretView {
-  const { ids } = tenant.secrets.users(name);
-  const used_by = firstOf(ids, limits.secretUsersShown);
+  const users = tenant.secrets.users(name);
+  const used_by = firstOf(users.ids, limits.secretUsersShown);
   const shown = { name, version, updated_at: timeOf(record?.updatedAtMs), used_by };
-  if (record?.staged !== true) return shown;
-  return { ...shown, staged: true, behind: firstOf(behindOf(tenant, name, version), limits.secretUsersShown) };
+  if (record?.staged === true)
+    return { ...shown, staged: true, behind: firstOf(behindOf(tenant, name, version), limits.secretUsersShown) };
+  const behind = firstOf(users.keeping(version), limits.secretUsersShown);
+  return behind.length === 0 ? shown : { ...shown, behind };
 }
 
 function* behindOf({ containers, secrets }: TenantView, name: string, version: number): Generator<ContainerId> {

@@ -23,6 +23,8 @@ export interface UsersView {
    * Those, and perhaps a few others. Goes on over changes that are made meanwhile.
    */
   behind(version: number): Iterable<ContainerId>;
+  /** Those with another version that come to this one only with their next start or update. */
+  keeping(version: number): Iterable<ContainerId>;
 }
 
 /** Containers that may be updated, and are alike in what they are made from. */
@@ -39,6 +41,8 @@ class Users implements UsersView {
   /** By version, how many need it. */
   readonly #needed = new Map<number, number>();
   readonly #alike = new Map<string, Alike>();
+  /** By container that may run once and is at it, the versions that it is made from. */
+  readonly #running = new Map<ContainerId, ReadonlySet<number>>();
 
   get isVariable(): boolean {
     return this.variables > 0;
@@ -56,6 +60,9 @@ class Users implements UsersView {
   *behind(version: number): Generator<ContainerId, void, void> {
     for (const alike of this.#alike.values()) if (isBehindAt(alike, version)) yield* alike.ids;
   }
+  *keeping(version: number): Generator<ContainerId, void, void> {
+    for (const [id, made] of this.#running) if ([...made].some((one) => one !== version)) yield id;
+  }
 
   countNeeded(version: number, sign: 1 | -1): void {
     const count = (this.#needed.get(version) ?? 0) + sign;
@@ -68,6 +75,11 @@ class Users implements UsersView {
     let alike = this.#alike.get(key);
     if (alike === undefined) this.#alike.set(key, (alike = { version, failed, ids: new Set() }));
     alike.ids.add(id);
+  }
+
+  run(id: ContainerId, made: ReadonlySet<number>, sign: 1 | -1): void {
+    if (sign === 1) this.#running.set(id, made);
+    else this.#running.delete(id);
   }
 
   remove(id: ContainerId, version: number, failed: number): void {
@@ -145,6 +157,7 @@ export class SecretUsers {
       else users.ids.delete(id);
       if (isVariable) users.variables += sign;
       for (const version of new Set([...made, ...previous])) users.countNeeded(version, sign);
+      if (isOnItsOnlyRun(record)) users.run(id, made, sign);
       for (const version of isFree ? made : []) {
         if (sign === 1) users.add(id, version, failed);
         else users.remove(id, version, failed);
@@ -163,4 +176,5 @@ const isSameUse = (before: ContainerRecord, after: ContainerRecord): boolean =>
   before.secrets === after.secrets &&
   before.update === after.update &&
   (before.desired === 'removed') === (after.desired === 'removed') &&
-  mayChange(before) === mayChange(after);
+  mayChange(before) === mayChange(after) &&
+  isOnItsOnlyRun(before) === isOnItsOnlyRun(after);

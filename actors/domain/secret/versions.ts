@@ -1,5 +1,6 @@
 /** Which values of a secret containers need, and which they should be made from. Pure. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { policyOf } from '../../../schemas/api/policy.ts';
 import { noSecrets, usesIn, type SecretUse, type SecretUses } from '../../../schemas/api/secret.ts';
 import type { TenantView } from '../tenant/state.ts';
 import { currentOf, isStaged, type Values } from './state.ts';
@@ -27,9 +28,12 @@ export function isBehind({ secrets, update }: ContainerRecord, name: string, ver
 export const newest = (tenant: TenantView, record: ContainerRecord): SecretUses =>
   raisedIn(tenant, record, record.secrets ?? noSecrets, () => true);
 
-/** Uses of a version that starts now: those with a value that waits for that have it. */
+/**
+ * Uses of a version that starts now: those with a value that waits for that have it. What may run
+ * once has every newer value: nothing brings one to it later.
+ */
 export const withStaged = (tenant: TenantView, record: ContainerRecord, uses: SecretUses): SecretUses =>
-  raisedIn(tenant, record, uses, isStaged);
+  raisedIn(tenant, record, uses, policyOf(record).restart === 'never' ? () => true : isStaged);
 
 function raisedIn(
   { secrets }: TenantView,

@@ -89,6 +89,40 @@ t.test('a change is one write, which starts what is stopped', async (t) => {
   t.match(body, { labels: { team: 'a' }, project: 'shop', env: {}, desired: 'running' });
 });
 
+t.test('a run that goes on with the earlier value of a secret is told each time, and not waited for', async (t) => {
+  const wanted = wantedIn({
+    secrets: { key: { value: 'x' } },
+    containers: { job: { image: 'a', policy: { restart: 'never' }, secrets: { env: { KEY: 'key' } } } },
+  });
+  const found = foundAs(wanted, 'job');
+  for (const version of [1, 2]) {
+    const { work, requests } = await start(t, {
+      [`PUT ${compute}/secrets/key`]: { status: 200, body: { data: { name: 'key', version: 2 } } },
+      [`GET ${compute}/secrets`]: { status: 200, body: { data: [{ name: 'key', version: 2, behind: [found.id] }] } },
+      [`GET ${compute}/${found.id}/status`]: { status: 200, body: { data: found.status } },
+      [`GET ${compute}/${found.id}/wait?until=settled&generation=1&stable_seconds=0&job=true&status=stopped&timeout=1`]:
+        {
+          status: 200,
+          body: { data: { ...found.status, outcome: 'done' } },
+        },
+    });
+    const told: string[] = [];
+    const context = { ...work.context, tell: (text: string) => void told.push(text) };
+    const steps = planOf(wanted, {
+      ...empty,
+      secrets: new Map([['key', version]]),
+      containers: new Map([['job', found]]),
+    }).steps;
+    const { done, error } = await carryOut({ ...work, context, isDetached: false }, steps);
+    t.equal(error, undefined, requests().join('\n'));
+    t.match(done[1], { outcome: 'same' });
+    t.ok(
+      told.includes('job: still with an earlier value of key: "longshore restart job" brings in the current one'),
+      told.join('\n'),
+    );
+  }
+});
+
 t.test('one that has failed is started again, changed or not', async (t) => {
   const wanted = wantedIn({ containers: { web: { image: 'web' } } });
   const before = wantedIn({ containers: { web: { image: 'web', labels: { team: 'a' } } } });

@@ -202,6 +202,28 @@ t.test('a staged value waits for the next start or update of each container', (t
   t.end();
 });
 
+t.test('a run that may not be broken off keeps its value, which the secret says, until it starts again', (t) => {
+  const once = { policy: { ...defaultPolicy, restart: 'never' } } as const;
+  const [job, web] = [using('db', 1, once, 'job'), using('db', 1, {}, 'web')];
+  const world = secretWorld([job, web]);
+  world.put('db', 1);
+  t.notMatch(world.list(), [{ behind: [] }], 'nobody is');
+  t.match(JSON.parse(world.put('db').reply.body), { data: { behind: [job.id] } });
+  t.same(updated(world.roll()), [web.id]);
+  t.match(world.list(), [{ version: 2, behind: [job.id] }]);
+  t.notMatch(world.list(), [{ staged: true }]);
+
+  world.write({ type: 'container.stop', tenant: acme, id: job.id });
+  t.notMatch(world.list(), [{ behind: [] }], 'it comes to it by itself');
+  world.write({ type: 'container.start', tenant: acme, id: job.id });
+  t.match(world.record(job.id).secrets, { env: { TOKEN: { version: 2 } } }, 'no sweep came in between');
+
+  world.put('db');
+  world.write({ type: 'container.update', tenant: acme, id: job.id, patch: { env: { A: '1' } } });
+  t.match(world.record(job.id).secrets, { env: { TOKEN: { version: 3 } } }, 'the next run has it');
+  t.end();
+});
+
 t.test('a value that is staged no longer is an update of those that are behind', (t) => {
   const web = using('db', 1);
   const world = secretWorld([web]);
