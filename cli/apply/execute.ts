@@ -128,7 +128,7 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   return isSame && !isRolled ? 'same' : 'changed';
 }
 
-/** A run that its policy allows once is not broken off for a secret, and goes on with the value before. */
+/** A run that its policy allows once is not broken off for a secret: it keeps the earlier value. */
 async function tellKept(context: Context, { found: { id }, wanted: { document }, name }: ContainerChange) {
   const secrets = secretsOf(document);
   if (document.policy.restart !== 'never' || secrets.length === 0) return;

@@ -2127,6 +2127,8 @@ export interface components {
       observed_generation?: number;
       /** @enum {string} */
       restart_policy?: 'always' | 'on_failure' | 'never';
+      /** @description In `backoff`: ends, and starts or pulls that failed, in a row. */
+      failures?: number;
       /** @description Paths that the image declares as `VOLUME`. An update on the same host keeps their data. */
       volumes?: string[];
       /** @description What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell. */
@@ -2210,6 +2212,8 @@ export interface components {
       observed_generation?: number;
       /** @enum {string} */
       restart_policy?: 'always' | 'on_failure' | 'never';
+      /** @description In `backoff`: ends, and starts or pulls that failed, in a row. */
+      failures?: number;
       /** @description Paths that the image declares as `VOLUME`. An update on the same host keeps their data. */
       volumes?: string[];
       /** @description What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell. */

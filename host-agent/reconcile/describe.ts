@@ -53,7 +53,7 @@ function describeRunning(state: EngineState | null, restart: RestartState): Desc
     case 'ended':
       return describeEnded(restart);
     case 'waiting':
-      return as('backoff', why, { next_retry_at: timestamp(attempt.untilMs) });
+      return as('backoff', why, { next_retry_at: timestamp(attempt.untilMs), failures: restart.failures });
     case 'clear':
       return as(state === null && restart.image === null ? 'pending' : 'starting', why);
   }

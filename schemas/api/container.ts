@@ -139,6 +139,8 @@ export const Observation = Type.Object({
   next_retry_at: nullable(Timestamp),
   started_at: nullable(Timestamp),
   addresses: Type.Array(PortAddress, { maxItems: 2 * limits.ports }),
+  /** In back-off: ends, and starts or pulls that failed, in a row. Absent: it is not said. */
+  failures: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   /** Paths of its volumes on this host (ADR 46). Absent: none, or its agent does not say. */
   volumes: Type.Optional(
     Type.Array(Type.String({ maxLength: limits.volumePathChars }), { maxItems: limits.imageVolumes }),
@@ -154,6 +156,14 @@ export const Observation = Type.Object({
   network: Type.Optional(NetworkSeen),
 });
 export type Observation = Static<typeof Observation>;
+
+/** Ends of the program itself, or starts that it fails: what only takes long is none. */
+const ends: ReadonlySet<string> = new Set(['exited', 'crash_loop', 'oom_killed', 'unhealthy', 'start_failed']);
+
+/** It fails again and again: the third end in a row counts, whatever its reason. */
+export const isLooping = (seen: { status: string; reason: string | null; failures?: number | undefined }): boolean =>
+  seen.status === 'backoff' &&
+  (seen.reason === 'crash_loop' || ((seen.failures ?? 0) >= limits.loopEnds && ends.has(seen.reason ?? '')));
 
 /** Progress of the pull of a container's image, as reported by the engine of its host. */
 export const PullProgress = Type.Object(
@@ -304,6 +314,9 @@ export const ContainerStatusView = Type.Object(
       Type.Integer({ description: 'Newest generation that the host has reported; 0 if none.' }),
     ),
     restart_policy: Type.Optional(Type.Enum([...restartPolicies])),
+    failures: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'In `backoff`: ends, and starts or pulls that failed, in a row.' }),
+    ),
     volumes: Type.Optional(
       Type.Array(Type.String(), {
         description: 'Paths that the image declares as `VOLUME`. An update on the same host keeps their data.',

@@ -8,6 +8,8 @@ export const agent = {
   restartBackoffMinMs: 1 * seconds,
   restartBackoffMaxMs: 60 * seconds,
   restartBackoffForgetMs: 10 * minutes,
+  /** Ends in a row before they are called a loop. */
+  loopEnds: 3,
   /**
    * An update is rolled back when its new version can't be made in so many tries, or ends so often
    * before it has stood for so long.

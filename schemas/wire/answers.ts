@@ -52,6 +52,7 @@ export const StatusSeen = Type.Object({
     'started_at',
     'observed_generation',
     'restart_policy',
+    'failures',
   ).properties,
   reason: nullable(Type.String()),
   move: Type.Optional(Type.Object({ phase: Type.String(), generation: Type.Optional(Type.Integer()) })),

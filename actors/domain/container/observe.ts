@@ -73,6 +73,7 @@ const observationOf = (given: Observation): Observation => ({
     port: withoutControls(port),
     address: withoutControls(address),
   })),
+  ...(given.failures === undefined ? {} : { failures: given.failures }),
   ...(given.refused_login === undefined ? {} : { refused_login: given.refused_login }),
   ...(given.volumes === undefined || given.volumes.length === 0 ? {} : { volumes: given.volumes.map(withoutControls) }),
   ...(given.image === undefined ? {} : { image: { digest: given.image.digest, resolved_at: given.image.resolved_at } }),

@@ -8,14 +8,15 @@
  *
  * The host swaps, and judges the new version, so that neither waits for the control plane. Pure.
  */
-import type {
-  Changed,
-  ContainerRecord,
-  Observation,
-  Reason,
-  Update,
-  UpdateView,
-  Version,
+import {
+  isLooping,
+  type Changed,
+  type ContainerRecord,
+  type Observation,
+  type Reason,
+  type Update,
+  type UpdateView,
+  type Version,
 } from '../../../schemas/api/container.ts';
 import {
   canonicalText,
@@ -195,7 +196,7 @@ export function updateShown({ desired, observed, observedOrder }: ContainerRecor
   const nothing = { reason: null, message: null };
   if (observedOrder.generation >= unproven) {
     if (observed.reason === 'completed') return { phase: 'done', ...nothing };
-    if (observed.status === 'failed' || observed.reason === 'crash_loop')
+    if (observed.status === 'failed' || isLooping(observed))
       return { phase: 'failed', reason: observed.reason, message: observed.message };
   }
   return desired === 'running' ? { phase: 'verifying', ...nothing } : { phase: 'stopped', reason: null, message };

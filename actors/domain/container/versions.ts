@@ -7,12 +7,13 @@
  * is about: where the record declares something else, the earlier versions are forgotten. Pure.
  */
 import { fill } from '../../../lib/fill.ts';
-import type {
-  ContainerRecord,
-  PastVersion,
-  PastVersions,
-  VersionContent,
-  VersionOutcome,
+import {
+  isLooping,
+  type ContainerRecord,
+  type PastVersion,
+  type PastVersions,
+  type VersionContent,
+  type VersionOutcome,
 } from '../../../schemas/api/container.ts';
 import { canonicalText, storedValue, versioned } from '../../../schemas/api/fields/container.ts';
 import { policyOf, textOfPolicy } from '../../../schemas/api/policy.ts';
@@ -86,8 +87,7 @@ function soFar(record: ContainerRecord, { generation }: PastVersion): VersionOut
     return { outcome: phase === 'preparing' || phase === 'verifying' ? null : phase, reason };
   }
   if (observed.reason === 'completed') return { outcome: 'done', reason: null };
-  if (observed.status === 'failed' || observed.reason === 'crash_loop')
-    return { outcome: 'failed', reason: observed.reason };
+  if (observed.status === 'failed' || isLooping(observed)) return { outcome: 'failed', reason: observed.reason };
   return { outcome: observed.status === 'running' && observed.reason === null ? 'done' : null, reason: null };
 }
 

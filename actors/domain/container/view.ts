@@ -111,6 +111,7 @@ export function containerStatusView(
     ...(up === undefined ? {} : { up_seconds: Math.min(Math.floor(up / 1000), limits.waitStableMaxSeconds) }),
     observed_generation: record.observedOrder.generation,
     restart_policy: policyOf(record).restart,
+    ...(observed.failures === undefined ? {} : { failures: observed.failures }),
     ...metadataOf(record.spec),
     ...(observed.volumes === undefined ? {} : { volumes: observed.volumes }),
     ...(observed.image === undefined ? {} : { image: observed.image }),

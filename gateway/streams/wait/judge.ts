@@ -1,5 +1,5 @@
 /** Whether a wait has its answer, by a look at the status. Pure. */
-import type { WaitOutcome } from '../../../schemas/api/container.ts';
+import { isLooping, type WaitOutcome } from '../../../schemas/api/container.ts';
 import type { ConflictReason } from '../../../schemas/errors.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
 import type { Outcome } from '../../../lib/rpc/partition-client.ts';
@@ -126,7 +126,7 @@ const decidesOf = (
   of: number,
 ): boolean => first <= of && of <= last;
 
-/** It is not tried again by itself, or crashes again and again. */
+/** It is not tried again by itself, or fails again and again. */
 const isFailure = (view: StatusSeen, generation: number): boolean =>
-  (view.status === 'failed' || (view.status === 'backoff' && view.reason === 'crash_loop')) &&
+  (view.status === 'failed' || isLooping(view)) &&
   isOf({ ...view, observed_generation: view.observed_generation ?? generation }, generation);

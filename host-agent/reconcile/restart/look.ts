@@ -11,9 +11,6 @@ import type { EngineState, Exit, Found, Observed, RunId } from '../../docker/obs
 import { failed, type RestartState } from './restart-state.ts';
 import { isGivenUp, isOverDisk, unhealthyWhy, type Why } from '../step.ts';
 
-/** Quick exits in a row before they are called a loop. */
-const crashLoopExits = 3;
-
 export interface Look {
   readonly wanted: Wanted;
   readonly observed: Observed;
@@ -244,6 +241,6 @@ function explainExit({ exitCode, oomKilled, error }: Exit, failures: number): Wh
   if (error !== '') return { ...startWords(error), exitCode };
   // Engines do not always notice that the kernel ended a process for its memory.
   const perhaps = exitCode === 137 ? ' (killed: perhaps out of memory, then raise mem_limit)' : '';
-  if (failures < crashLoopExits) return { reason: 'exited', message: `${code}${perhaps}`, exitCode };
+  if (failures < limits.loopEnds) return { reason: 'exited', message: `${code}${perhaps}`, exitCode };
   return { reason: 'crash_loop', message: `${code}, ${failures} times in a row${perhaps}`, exitCode };
 }

@@ -58,6 +58,13 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
     { status: 'backoff', reason: 'crash_loop', exit_code: 3 },
   ],
   [
+    'in back-off → how often it failed in a row',
+    running,
+    seen(down()),
+    { attempt: waiting, why: { reason: 'oom_killed', message: 'out of memory', exitCode: 137 }, failures: 3 },
+    { status: 'backoff', reason: 'oom_killed', failures: 3 },
+  ],
+  [
     'failed → failed, with the reason',
     running,
     absent,

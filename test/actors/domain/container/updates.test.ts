@@ -179,6 +179,19 @@ t.test('an update is done only when its version runs, or has ended with 0', (t) 
     generation: 3,
   });
 
+  for (const [reason, failures, phase] of [
+    ['start_failed', 2, 'verifying'],
+    ['start_failed', 3, 'failed'],
+    ['oom_killed', 3, 'failed'],
+    ['unhealthy', 3, 'failed'],
+    ['secret_missing', 3, 'verifying'],
+  ] as const) {
+    const one = replaced();
+    one.tell(undefined, observation('backoff', { reason, failures }));
+    t.equal(phaseOf(one), phase, `${reason}, ${failures} in a row`);
+    t.equal(one.status().failures, failures);
+  }
+
   const missing = world(tagged('1', { observed: observation('starting') }));
   missing.patch({ tag: 'nope' });
   missing.tell(undefined, observation('failed', { reason: 'image_not_found' }));
