@@ -1,6 +1,6 @@
 /**
  * What only the server knows of a plan, by dry runs of its writes: that one would be refused, and
- * whether another container takes the place of the one that runs.
+ * whether another container takes the place of the one that runs, here or on another host.
  */
 import { ApiError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
@@ -27,8 +27,9 @@ export async function foreseen(context: Pick<Context, 'api'>, plan: Plan, found:
     if (!isForeseeable(step, found)) return step;
     try {
       const answer = await planned(context, step.body, step.action === 'create' ? undefined : step.found.id);
-      const isReplaced = answer?.action === 'replace';
-      return answer === undefined || step.action === 'create' ? step : { ...step, isReplaced };
+      if (answer === undefined || step.action === 'create') return step;
+      const { action, move } = answer;
+      return { ...step, isReplaced: action === 'replace', ...(move === undefined ? {} : { move }) };
     } catch (error) {
       faults.push(...refusalOf(step, error));
       return step;

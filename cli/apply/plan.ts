@@ -19,7 +19,7 @@ import { plainNames } from '../../schemas/api/spec.ts';
 import { isValues } from '../../lib/values.ts';
 import type { Schemas } from '../client/api.ts';
 import { imageText } from '../terminal/table.ts';
-import type { DocumentBody } from '../tenant/document.ts';
+import type { DocumentBody, Plan as ServerPlan } from '../tenant/document.ts';
 import { isCompleted, isUnderWay } from '../tenant/done.ts';
 import type { Declaration, Wanted, WantedContainer, WantedLogin, WantedPeer, WantedSecret } from './file/model.ts';
 import type { Remark } from './file/tree.ts';
@@ -55,6 +55,8 @@ export interface ContainerCreate {
   readonly after: string | undefined;
 }
 
+export type Move = NonNullable<ServerPlan['move']>;
+
 /**
  * - `start`: as declared, but stopped or failed. - `wait`: on its way, or unhealthy.
  * - `keep`: as declared.
@@ -72,6 +74,8 @@ export interface ContainerChange {
   readonly isRetried: boolean;
   /** Another container takes the place of the one that runs; absent: the server was not asked. */
   readonly isReplaced?: boolean;
+  /** It leaves its host, where the data of its volumes stays. */
+  readonly move?: Move;
 }
 
 export interface PeerCreate {

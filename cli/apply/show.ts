@@ -1,7 +1,7 @@
 /** A plan and what became of it, for people and for programs. Pure. */
 import { limits } from '../../schemas/limits.ts';
 import { oneLine } from '../../schemas/visible.ts';
-import { isChange, type Difference, type Plan, type Step } from './plan.ts';
+import { isChange, type Difference, type Move, type Plan, type Step } from './plan.ts';
 
 const signs: Readonly<Record<Step['action'], string>> = {
   create: '+',
@@ -37,11 +37,20 @@ const nameOf = ({ kind, name }: Step): string => `${kind} ${oneLine(name)}`;
 const isReplaced = (step: Step): boolean | undefined =>
   step.kind === 'container' && step.action === 'update' ? step.isReplaced : undefined;
 
+const moveOf = (step: Step): Move | undefined => (step.kind === 'container' && 'move' in step ? step.move : undefined);
+
+function moveText({ from, to, volumes }: Move): string {
+  const data = volumes.length === 0 ? '' : `: its data in ${volumes.join(', ')} stays on ${from}`;
+  return `leaves ${from} for ${to}, and nothing that it wrote goes along${data}`;
+}
+
 const stepText = (step: Step): string => {
+  const move = moveOf(step);
   const note = isReplaced(step) === false ? 'nothing starts again' : notes[step.action];
   return [
     `${signs[step.action]} ${nameOf(step)}${note === undefined ? '' : `  (${note})`}`,
     ...step.differences.map((difference) => `    ${differenceText(difference)}`),
+    ...(move === undefined ? [] : [`  ! ${oneLine(moveText(move))}`]),
   ].join('\n');
 };
 
@@ -100,6 +109,7 @@ export const valueOf = (done: readonly Done[], isDryRun: boolean, error?: string
     name: step.name,
     action: step.action,
     ...(isReplaced(step) === undefined ? {} : { replaces: isReplaced(step) }),
+    ...(moveOf(step) === undefined ? {} : { move: moveOf(step) }),
     differences: step.differences,
     ...(isDryRun ? {} : { outcome }),
   })),

@@ -2466,6 +2466,13 @@ export interface components {
       action: 'create' | 'replace' | 'change' | 'none';
       /** @description Parts of the document that would have another value. */
       changed: string[];
+      /** @description The container would leave its host, and start on another one. Absent: it stays. */
+      move?: {
+        from: string;
+        to: string;
+        /** @description Paths whose data stays on the host that it leaves. */
+        volumes: string[];
+      };
     };
     ContainerSpecPut: {
       /** @description Unique in the tenant. */

@@ -88,6 +88,16 @@ export const SpecPlan = Type.Object(
         '`replace`: another container takes the place of the one that runs, as an update does. `change`: what runs stays.',
     }),
     changed: Type.Array(Type.String(), { description: 'Parts of the document that would have another value.' }),
+    move: Type.Optional(
+      Type.Object(
+        {
+          from: HostKey,
+          to: HostKey,
+          volumes: Type.Array(Type.String(), { description: 'Paths whose data stays on the host that it leaves.' }),
+        },
+        { description: 'The container would leave its host, and start on another one. Absent: it stays.' },
+      ),
+    ),
   },
   { additionalProperties: false, description: 'With `dry_run=true`: `data` is the document as it would be.' },
 );

@@ -40,7 +40,7 @@ import { create as createContainer, hostFor, mayPullInSome, unknownHost } from '
 import { change, doorbellOnly, find, placedToRun, refusalToStart, withStagedSecrets } from './decide.ts';
 import { changesOf, withMetadata } from './metadata.ts';
 import { moveTo, refusalToMove } from './moves.ts';
-import { declaredHostOf } from './moving.ts';
+import { declaredHostOf, preparationOf } from './moving.ts';
 import { policyUnder } from './policy.ts';
 import { changed, eventOf, want, withNext } from './transitions.ts';
 import { isSameVersion, lookingAgain, versionOf } from './updates.ts';
@@ -223,10 +223,29 @@ export function plan(state: PartitionView, ask: Of<'spec.plan'>, context: TurnCo
   const old = before === undefined ? undefined : specOf(before);
   const changed = partNamesOf(spec).filter((name) => JSON.stringify(spec[name]) !== JSON.stringify(old?.[name]));
   const isReplaced = before !== undefined && !isSameVersion(versionOf(before), versionOf(after));
-  const action = before === undefined ? 'create' : isReplaced ? 'replace' : changed.length > 0 ? 'change' : 'none';
-  const planned: SpecPlan = { action, changed };
+  const move = before === undefined ? undefined : moveIn(before, after);
+  const action =
+    before === undefined
+      ? 'create'
+      : isReplaced || move !== undefined
+        ? 'replace'
+        : changed.length > 0
+          ? 'change'
+          : 'none';
+  const planned: SpecPlan = { action, changed, ...(move === undefined ? {} : { move }) };
   return answer({ code: 'ok', body: JSON.stringify({ data: spec, plan: planned }) });
 }
+
+/** How a write takes it to another host than where it is, or is going. */
+function moveIn(before: ContainerRecord, after: ContainerRecord): SpecPlan['move'] {
+  const { placement, observed } = before;
+  const to = targetOf(after);
+  if (placement.phase !== 'placed' || to === undefined || to === targetOf(before)) return undefined;
+  return { from: placement.host, to, volumes: [...(observed.volumes ?? [])] };
+}
+
+const targetOf = (record: ContainerRecord): HostKey | undefined =>
+  preparationOf(record)?.host ?? (record.placement.phase === 'placed' ? record.placement.host : undefined);
 
 const partNamesOf = (spec: StoredSpec) => Object.keys(spec) as (keyof StoredSpec)[];
 

@@ -3,6 +3,7 @@ import { carryOut, type Work } from '../../../cli/apply/execute.ts';
 import { foreseen } from '../../../cli/apply/foresee.ts';
 import { findAll, type Found } from '../../../cli/apply/found.ts';
 import { planOf } from '../../../cli/apply/plan.ts';
+import { planText, valueOf } from '../../../cli/apply/show.ts';
 import { Output } from '../../../cli/terminal/output.ts';
 import { createApi } from '../../../cli/client/api.ts';
 import { farEnd, type Scripted } from '../client/server.ts';
@@ -197,6 +198,26 @@ t.test('what the server would refuse is a fault of the file, and what it would d
   const reading = { status: 403, body: { error: 'forbidden', detail: { scope: 'deploy' } } };
   const mayRead = await start(t, Object.fromEntries(Object.keys(answers).map((request) => [request, reading])));
   t.same((await foreseen(mayRead.work.context, planOf(wanted, found), found)).faults, []);
+});
+
+t.test('a change that takes a container to another host says so, and what stays behind', async (t) => {
+  const file = (mem_limit: string) => wantedIn({ containers: { web: { image: 'web', mem_limit } } });
+  const found: Found = { ...empty, containers: new Map([['web', foundAs(file('64m'), 'web')]]) };
+  for (const [volumes, text] of [
+    [['/data', '/b'], 'leaves h1 for h2, and nothing that it wrote goes along: its data in /data, /b stays on h1'],
+    [[], 'leaves h1 for h2, and nothing that it wrote goes along'],
+  ] as const) {
+    const move = { from: 'h1', to: 'h2', volumes };
+    const { work } = await start(t, {
+      [`PUT ${containers}/id-of-web/spec?dry_run=true`]: {
+        status: 200,
+        body: { data: {}, plan: { action: 'replace', changed: ['mem_limit'], move } },
+      },
+    });
+    const plan = await foreseen(work.context, planOf(file('4g'), found), found);
+    t.ok(planText(plan).includes(`\n  ! ${text}\n`), planText(plan));
+    t.match(valueOf([{ step: plan.steps[0]!, outcome: 'left' }], true).steps, [{ move }]);
+  }
 });
 
 t.test('a change that somebody else has made is not overwritten', async (t) => {

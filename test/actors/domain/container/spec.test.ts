@@ -233,6 +233,28 @@ t.test('a host that cannot take it is refused, and nothing is changed', (t) => {
   t.end();
 });
 
+t.test('a plan says that the container leaves its host, and what stays there', (t) => {
+  const room = { cpu_millis: 4000, mem_bytes: 2 ** 30, containers: 9 };
+  const [small, large] = [room, { ...room, mem_bytes: 2 ** 34 }];
+  const observed = observation('running', { volumes: ['/data'] });
+  const two = fleetOf(fleetHost(h1, { capacity: small }), fleetHost(h2, { capacity: large }));
+  const one = world({ observed, placement: placedOn(h1) }, two);
+  const move = { from: h1, to: h2, volumes: ['/data'] };
+  t.match(bodyOf(one.plan({ host_key: h2 })).plan, { action: 'replace', changed: ['host_key'], move });
+  const larger = one.spec({ mem_limit: '4g' });
+  t.match(bodyOf(one.plan({ spec: larger })).plan, { action: 'replace', changed: ['mem_limit'], move }, 'for its room');
+  t.notOk('move' in bodyOf(one.plan({ spec: one.spec({ tag: '2' }) })).plan!);
+  one.put({ host_key: h2 });
+  t.match(bodyOf(one.plan({ spec: one.spec({ project: 'x' }) })).plan, { action: 'change' }, 'it moves already');
+  t.notOk('move' in bodyOf(one.plan({})).plan!);
+
+  const stopped = world({ desired: 'stopped', observed: observation('stopped') }, two);
+  t.match(bodyOf(stopped.plan({ host_key: h2 })).plan, { action: 'replace', move: { from: h1, to: h2, volumes: [] } });
+  const nowhere = world({ placement: { phase: 'unplaced' }, observed: observation('pending') }, two);
+  t.notOk('move' in bodyOf(nowhere.plan({ host_key: h2 })).plan!, 'it has no host to leave');
+  t.end();
+});
+
 t.test('a plan is what the write does, and changes nothing', (t) => {
   const { plan, put, record, spec, state, create } = world();
   const before = record();
