@@ -430,7 +430,7 @@ export const routes = [
     access: 'tenant',
     scopes: ['deploy'],
     summary: 'Create a container from its document: all that is declared of it, in one write.',
-    query: { dry_run: dryRun },
+    query: { dry_run: dryRun, pull },
     body: SpecBody,
     maxBodyBytes: limits.documentBytes,
     success: 'created',

@@ -4,7 +4,7 @@
  */
 import { dataOf, doneOf, orNone, writtenOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
-import { settled } from '../client/wait.ts';
+import { settled, type StatusView } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { createFrom, replaceBy, secretsOf, type DocumentBody } from '../tenant/document.ts';
 import { goalOf, type Goal } from '../tenant/done.ts';
@@ -92,6 +92,8 @@ async function set({ context: { api, tell }, values }: Work, step: SetStep, roll
 const goalIn = ({ stableS }: Work, { document, isJob }: WantedContainer): Goal =>
   goalOf(document.policy, stableS, isJob);
 
+const queryOf = ({ isPulled }: WantedContainer) => (isPulled ? { pull: 'always' as const } : {});
+
 const pathOf = (id: string) => ({ path: { id } });
 
 async function create(work: Work, { wanted, body, after, name }: ContainerCreate): Promise<Outcome> {
@@ -100,7 +102,7 @@ async function create(work: Work, { wanted, body, after, name }: ContainerCreate
     context.tell(`${name}: the one before is being removed`);
     await untilGone(context, { id: after, name }, timeoutS);
   }
-  const { data: container, generation } = await createFrom(context, body);
+  const { data: container, generation } = await createFrom(context, body, queryOf(wanted));
   if (!isDetached) await watchDone(context, container, { goal: goalIn(work, wanted), generation, seconds: timeoutS });
   return 'changed';
 }
@@ -123,8 +125,10 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   await tellKept(context, step);
   const isSame = step.action === 'keep' || step.action === 'wait';
   const goal = goalIn(work, wanted);
+  let view: StatusView | undefined;
   if (!isDetached && !(step.action === 'keep' && !isRolled && (await isLongDone(work, step, goal))))
-    await watchDone(context, { id, name }, { goal, generation, seconds: timeoutS });
+    view = await watchDone(context, { id, name }, { goal, generation, seconds: timeoutS });
+  if (step.action === 'pull' && view?.update?.unmoved === true) return isRolled ? 'changed' : 'same';
   return isSame && !isRolled ? 'same' : 'changed';
 }
 
@@ -146,11 +150,11 @@ async function isLongDone({ context: { api } }: Work, { found }: ContainerChange
 /** Only while the container is declared as it was when the plan was made. */
 async function write(
   context: Context,
-  { found, name }: ContainerChange,
+  { found, wanted, name }: ContainerChange,
   body: DocumentBody,
 ): Promise<number | undefined> {
   try {
-    return await replaceBy(context, found.id, found.etag, body);
+    return await replaceBy(context, found.id, found.etag, body, queryOf(wanted));
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 412) throw error;
     throw new Refused(`somebody else has changed ${name} meanwhile: look at it, and run this again`);

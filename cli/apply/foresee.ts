@@ -29,7 +29,13 @@ export async function foreseen(context: Pick<Context, 'api'>, plan: Plan, found:
       const answer = await planned(context, step.body, step.action === 'create' ? undefined : step.found.id);
       if (answer === undefined || step.action === 'create') return step;
       const { action, move } = answer;
-      return { ...step, isReplaced: action === 'replace', ...(move === undefined ? {} : { move }) };
+      // What its tag names decides.
+      const isOpen = step.wanted.isPulled && action !== 'replace';
+      return {
+        ...step,
+        ...(isOpen ? {} : { isReplaced: action === 'replace' }),
+        ...(move === undefined ? {} : { move }),
+      };
     } catch (error) {
       faults.push(...refusalOf(step, error));
       return step;

@@ -59,11 +59,11 @@ export type Move = NonNullable<ServerPlan['move']>;
 
 /**
  * - `start`: as declared, but stopped or failed. - `wait`: on its way, or unhealthy.
- * - `keep`: as declared.
+ * - `pull`: as declared, and its host looks again at what its tag names. - `keep`: as declared.
  */
 export interface ContainerChange {
   readonly kind: 'container';
-  readonly action: 'update' | 'start' | 'wait' | 'keep';
+  readonly action: 'update' | 'start' | 'pull' | 'wait' | 'keep';
   readonly name: string;
   readonly wanted: WantedContainer;
   readonly found: FoundContainer;
@@ -196,15 +196,16 @@ function containerStep(wanted: WantedContainer, found: FoundContainer | undefine
   const isUp = status.status === 'running' && status.reason !== 'unhealthy';
   const isSettled = (isUp || isCompleted(status)) && !isUnderWay(status);
   const isDeclared = isStarted && desired === 'stopped';
+  const isPulled = wanted.isPulled && !isOver;
   const body = { ...before, ...document, ...place, ...(isDeclared ? { desired: 'running' as const } : {}) };
   return {
     kind: 'container',
-    action: differences.length > 0 ? 'update' : isStarted ? 'start' : isSettled ? 'keep' : 'wait',
+    action: differences.length > 0 ? 'update' : isStarted ? 'start' : isPulled ? 'pull' : isSettled ? 'keep' : 'wait',
     name,
     wanted,
     found,
     differences,
-    body: differences.length > 0 || isDeclared ? body : undefined,
+    body: differences.length > 0 || isDeclared || isPulled ? body : undefined,
     isRetried: isStarted && !isDeclared,
   };
 }
@@ -345,5 +346,7 @@ function removals({ removed }: Wanted, found: Found): Removal[] {
   ];
 }
 
-/** True if a step certainly changes something; a value that is set may be the same as before. */
-export const isChange = ({ action }: Step): boolean => action !== 'keep' && action !== 'wait' && action !== 'set';
+const perhaps: readonly Step['action'][] = ['keep', 'wait', 'set', 'pull'];
+
+/** True if a step certainly changes something; a value, or an image, may be the same as before. */
+export const isChange = ({ action }: Step): boolean => !perhaps.includes(action);

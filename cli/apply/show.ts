@@ -8,6 +8,7 @@ const signs: Readonly<Record<Step['action'], string>> = {
   set: '?',
   update: '~',
   start: '>',
+  pull: '?',
   wait: '=',
   keep: '=',
   remove: '-',
@@ -28,6 +29,7 @@ function differenceText({ field, from, to }: Difference): string {
 const notes: Partial<Record<Step['action'], string>> = {
   set: 'its value is sent; the same value changes nothing',
   start: 'is as declared, and is started',
+  pull: 'its tag is looked at again; the same image changes nothing',
   wait: 'is as declared, and is not up yet',
 };
 
@@ -58,6 +60,7 @@ const actions = [
   ['create', 'to create'],
   ['update', 'to update'],
   ['start', 'to start'],
+  ['pull', 'to pull'],
   ['set', 'to send'],
   ['remove', 'to remove'],
 ] as const;

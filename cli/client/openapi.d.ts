@@ -4376,11 +4376,11 @@ export interface components {
     'header.Last-Event-ID': string;
     /** @description Check, and answer what would change, as `plan`: nothing is written. */
     'query.dry_run': boolean;
+    /** @description `always`: look again at what the tag names, although nothing else changes. If it names another image, an update brings that in; else what runs goes on, and `update` in the status has `unmoved`. */
+    'query.pull': 'always';
     /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */
     'header.Idempotency-Key': string;
     'path.id': string;
-    /** @description `always`: look again at what the tag names, although nothing else changes. If it names another image, an update brings that in; else what runs goes on, and `update` in the status has `unmoved`. */
-    'query.pull': 'always';
     /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
     'header.If-Match': string;
     /** @description Only what is of this time or later, RFC 3339. */
@@ -4590,6 +4590,8 @@ export interface operations {
       query?: {
         /** @description Check, and answer what would change, as `plan`: nothing is written. */
         dry_run?: components['parameters']['query.dry_run'];
+        /** @description `always`: look again at what the tag names, although nothing else changes. If it names another image, an update brings that in; else what runs goes on, and `update` in the status has `unmoved`. */
+        pull?: components['parameters']['query.pull'];
       };
       header?: {
         /** @description For 24 hours, the same request with the same key gets the answer of the first one, and changes nothing. An answer that shows a secret is given again only to the same token, and ends with what it is of. */

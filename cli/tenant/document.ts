@@ -50,9 +50,15 @@ export async function documentOf({ api }: Asking, id: string): Promise<Declared>
 }
 
 /** @throws Refused if the server has no documents */
-export async function createFrom({ api }: Asking, body: DocumentBody): Promise<Written<Schemas['Container']>> {
+export async function createFrom(
+  { api }: Asking,
+  body: DocumentBody,
+  query: { readonly pull?: 'always' } = {},
+): Promise<Written<Schemas['Container']>> {
   // With `dry_run`, it would be a document.
-  const asked = api.POST('/api/v2/containers', { body }) as Promise<Answer<{ readonly data: Schemas['Container'] }>>;
+  const asked = api.POST('/api/v2/containers', { params: { query }, body }) as Promise<
+    Answer<{ readonly data: Schemas['Container'] }>
+  >;
   return known(writtenOf(asked), earlierText);
 }
 

@@ -22,6 +22,9 @@ export interface SpecRoutesOptions extends Writer {
 const textOf = ({ spec, policy, secrets, desired }: Declaration): string =>
   JSON.stringify([canonicalSpec(spec), textOfPolicy(policy), secrets, desired ?? 'running']);
 
+const looks = ({ query: { pull } }: { readonly query: { readonly pull?: 'always' | undefined } }) =>
+  pull === undefined ? {} : { pull };
+
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
 export function specRoutes(options: SpecRoutesOptions) {
@@ -40,9 +43,7 @@ export function specRoutes(options: SpecRoutesOptions) {
   ): Promise<Outcome> => {
     const { declaration, contents } = takenFrom(given);
     const all = new Map([...known, ...contents]);
-    const { pull } = call.query;
-    const looks = pull === undefined ? {} : { pull };
-    const target = { tenant: tenantOf(call), id: call.params.id, declaration, ...looks };
+    const target = { tenant: tenantOf(call), id: call.params.id, declaration, ...looks(call) };
     if (call.query.dry_run) {
       const plan = { type: 'spec.plan', ...target, ...call.origin } as const;
       return files.shown(call, await ask('read', plan, call.deadlineMs), all);
@@ -76,7 +77,7 @@ export function specRoutes(options: SpecRoutesOptions) {
   const create: HandlerOf<'spec.create'> = async (call) => {
     const { idempotencyKey: key } = call;
     const { declaration, contents } = takenFrom(call.body);
-    const target = { tenant: tenantOf(call), id: options.newContainerId(), declaration };
+    const target = { tenant: tenantOf(call), id: options.newContainerId(), declaration, ...looks(call) };
     if (call.query.dry_run) {
       const plan = { type: 'spec.plan', ...target, isNew: true, ...call.origin } as const;
       return files.shown(call, await ask('read', plan, call.deadlineMs), contents);

@@ -377,6 +377,7 @@ const writes = {
       ...ofContainer,
       declaration: DeclarationShape,
       idempotency: nullable(Type.Object({ key: text, bodyHash: text })),
+      ...pulling,
     },
     forwarded<typeof Container>(),
   ),

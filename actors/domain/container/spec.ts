@@ -43,7 +43,7 @@ import { moveTo, refusalToMove } from './moves.ts';
 import { declaredHostOf, preparationOf } from './moving.ts';
 import { policyUnder } from './policy.ts';
 import { changed, eventOf, want, withNext } from './transitions.ts';
-import { isSameVersion, lookingAgain, versionOf } from './updates.ts';
+import { isSameVersion, lookingAgain, noTag, versionOf } from './updates.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -191,15 +191,16 @@ function putParts(state: PartitionView, record: ContainerRecord, ask: Of<'spec.p
 }
 
 export function create(state: PartitionView, ask: Of<'spec.create'>, context: TurnContext): Turn {
-  const { declaration, idempotency, tenant: name, id, rid, budgetMs, op } = ask;
+  const { declaration, idempotency, tenant: name, id, rid, budgetMs, op, pull } = ask;
   const tenant = state.tenant(name);
   const uses = usesFor(tenant, { configFiles: [] }, declaration.secrets);
   if ('faults' in uses) return invalid(ofSecrets(uses.faults));
-  const { policy } = declaration;
+  const { policy, spec } = declaration;
+  if (pull !== undefined && spec.digest !== null) return invalid(noTag);
   return createContainer(
     state,
     {
-      ...{ tenant: name, id, rid, budgetMs, op, idempotency, spec: declaration.spec },
+      ...{ tenant: name, id, rid, budgetMs, op, idempotency, spec: pull === undefined ? spec : { ...spec, repull: 1 } },
       ...(declaration.desired === 'stopped' ? { stopped: true as const } : {}),
       ...(isDefaultPolicy(policy) ? {} : { policy }),
       ...(usesIn(uses.secrets).length === 0 ? {} : { secrets: uses.secrets }),

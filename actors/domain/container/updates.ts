@@ -96,13 +96,15 @@ export const isSameVersion = (one: Version, other: Version): boolean =>
   haveSameSecrets(one, other) &&
   JSON.stringify([one.secretRefs, one.configFiles]) === JSON.stringify([other.secretRefs, other.configFiles]);
 
+export const noTag: FieldErrors = { pull: ['has no tag to look at: the digest decides what runs'] };
+
 /** The version with another look at what its tag names, or what is wrong with that. */
 export function lookingAgain(
   { generation }: ContainerRecord,
   version: Version,
 ): { readonly faults: FieldErrors } | { readonly version: Version } {
   const { spec } = version;
-  if (spec.digest !== null) return { faults: { pull: ['has no tag to look at: the digest decides what runs'] } };
+  if (spec.digest !== null) return { faults: noTag };
   return { version: { ...version, spec: { ...spec, repull: generation + 1 } } };
 }
 

@@ -27,6 +27,7 @@ import {
   memoryText,
   pairsOf,
   portsOf,
+  pullPolicyOf,
   sameAmount,
   withoutAbsent,
 } from './values.ts';
@@ -40,6 +41,8 @@ export interface Composed {
   readonly faults: readonly ComposeRemark[];
   /** Containers that are waited for to their end. */
   readonly jobs: ReadonlySet<string>;
+  /** Containers whose tag is looked at again each time. */
+  readonly pulled: ReadonlySet<string>;
 }
 
 export interface Composing {
@@ -61,7 +64,7 @@ export function composed(value: unknown, composing: Composing): Composed {
   const secrets = secretsOf(reader, top['secrets'], project);
   const configs = configsOf(reader, top['configs'], composing);
   const names = new Map<string, string>();
-  const jobs = new Set<string>();
+  const [jobs, pulled] = [new Set<string>(), new Set<string>()];
   const containers = new Map<string, Values>();
   const ran = new Set<string>();
   const networks = new Map<string, readonly string[]>();
@@ -78,6 +81,7 @@ export function composed(value: unknown, composing: Composing): Composed {
     names.set(called, name);
     networks.set(name, read.networks);
     if (read.isJob || ran.has(name)) jobs.add(called);
+    if (read.isPulled) pulled.add(called);
   }
   noteNetworks(reader, top['networks'], networks);
   const file = withoutAbsent({
@@ -86,7 +90,8 @@ export function composed(value: unknown, composing: Composing): Composed {
     containers: Object.fromEntries(containers),
   });
   noteAll(reader);
-  return { file, origin: originIn(names, secrets.keys), warnings: reader.warnings, faults: reader.faults, jobs };
+  const { warnings, faults } = reader;
+  return { file, origin: originIn(names, secrets.keys), warnings, faults, jobs, pulled };
 }
 
 /** Remarks about keys that are left out, one line for each kind. */
@@ -103,6 +108,7 @@ function noteAll(reader: Reader): void {
 interface ReadService {
   readonly container: Values;
   readonly isJob: boolean;
+  readonly isPulled: boolean;
   /** Names. */
   readonly networks: readonly string[];
 }
@@ -139,7 +145,23 @@ function serviceOf(
     files: filesOf(reader, [...path, 'configs'], service['configs'], configs),
     secrets: usesOf(reader, [...path, 'secrets'], service['secrets'], secrets),
   });
-  return { container, isJob, networks };
+  return { container, isJob, isPulled: isPulled(reader, [...path, 'pull_policy'], service['pull_policy']), networks };
+}
+
+const unpulled: Readonly<Record<string, string>> = {
+  never: 'hosts pull an image that they do not have, and no file can keep them from it',
+  build: 'Longshore builds no images: push one',
+};
+
+/** True if its tag is looked at again each time. */
+function isPulled(reader: Reader, path: Path, value: unknown): boolean {
+  const form = 'always, missing, daily, weekly or every_ and a time, such as every_12h';
+  const policy = reader.take(path, value === '' ? undefined : value, pullPolicyOf, form);
+  const why = unpulled[policy ?? ''];
+  if (why !== undefined && !reader.isIgnored(path))
+    reader.fault(path, `${why}: take it out, or leave it out with "--ignore pull_policy"`, 'key');
+  if (policy === 'sometimes') reader.warn(path, 'looks at the tag with each apply, as "always" does');
+  return policy === 'always' || policy === 'sometimes';
 }
 
 /** Those that a container can't have are left out, because many are for other programs. */

@@ -19,11 +19,11 @@ export const keysOf = {
       ...['image', 'container_name', 'environment', 'env_file', 'ports', 'deploy', 'mem_limit', 'cpus'],
       ...['healthcheck', 'restart', 'stop_signal', 'stop_grace_period', 'secrets', 'depends_on', 'profiles'],
       ...['networks', 'network_mode', 'scale', 'labels', 'command', 'entrypoint', 'user', 'working_dir', 'tmpfs'],
-      ...['shm_size', 'init', 'read_only', 'ulimits', 'volumes', 'configs'],
+      ...['shm_size', 'init', 'read_only', 'ulimits', 'volumes', 'configs', 'pull_policy'],
     ],
     harmless: [
       ...['build', 'label_file', 'annotations', 'logging', 'expose', 'links', 'attach', 'develop'],
-      ...['pull_policy', 'mem_reservation', 'memswap_limit', 'mem_swappiness', 'cpu_shares', 'blkio_config'],
+      ...['mem_reservation', 'memswap_limit', 'mem_swappiness', 'cpu_shares', 'blkio_config'],
       ...['oom_score_adj', 'pids_limit'],
     ],
   },

@@ -49,6 +49,15 @@ export function secondsOf(value: unknown): number | undefined {
   return ms === undefined ? undefined : Math.ceil(ms / 1000);
 }
 
+/** What a pull policy asks for: `sometimes` is a look after so much time. */
+export function pullPolicyOf(value: unknown): 'always' | 'missing' | 'never' | 'build' | 'sometimes' | undefined {
+  const text = String(value);
+  if (text === 'daily' || text === 'weekly') return 'sometimes';
+  if (text.startsWith('every_')) return secondsOf(text.slice('every_'.length)) === undefined ? undefined : 'sometimes';
+  if (text === 'missing' || text === 'if_not_present') return 'missing';
+  return (['always', 'never', 'build'] as const).find((one) => one === text);
+}
+
 /** `3` and `"3"`. */
 export function countOf(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;

@@ -49,6 +49,8 @@ export interface WantedContainer {
   readonly document: Declaration;
   /** It is waited for to its end. */
   readonly isJob: boolean;
+  /** Each time, its host looks again at what its tag names. */
+  readonly isPulled: boolean;
   readonly remark: RemarkOf;
 }
 
@@ -173,7 +175,7 @@ function documentOf(name: string, project: string | null, entry: ContainerEntry)
 
 function containerOf(name: string, project: string | null, entry: ContainerEntry, remark: RemarkOf): WantedContainer {
   const document = documentOf(name, project, entry);
-  return { name, host: entry.host_key, document, isJob: entry.policy?.restart === 'never', remark };
+  return { name, host: entry.host_key, document, isJob: entry.policy?.restart === 'never', isPulled: false, remark };
 }
 
 function policyOf({ health, ...given }: PolicyBody): PolicyView {

@@ -179,11 +179,16 @@ function readCompose(
   for (const warning of compose.warnings) remarks.warnings.push(remark(warning));
   for (const fault of compose.faults) remarks.faults.push(remark(fault));
   const wanted = wantedIn(tree, compose.file, compose.origin, remarks);
-  const withJobs = (one: WantedContainer): WantedContainer => ({ ...one, isJob: compose.jobs.has(one.name) });
+  const withWays = (one: WantedContainer): WantedContainer => ({
+    ...one,
+    isJob: compose.jobs.has(one.name),
+    // A digest decides what runs.
+    isPulled: compose.pulled.has(one.name) && one.document.image.digest === null,
+  });
   return {
     ...remarks,
     valueOf: variableOf,
-    wanted: wanted && { ...wanted, containers: wanted.containers.map(withJobs) },
+    wanted: wanted && { ...wanted, containers: wanted.containers.map(withWays) },
   };
 }
 

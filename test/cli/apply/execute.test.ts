@@ -124,6 +124,52 @@ t.test('a run that goes on with the earlier value of a secret is told each time,
   }
 });
 
+t.test('a tag is looked at again where the file says so, and what it names decides', async (t) => {
+  const file = wantedIn({ containers: { web: { image: 'web' } } });
+  const wanted = { ...file, containers: file.containers.map((one) => ({ ...one, isPulled: true })) };
+  const path = `${containers}/id-of-web/spec?pull=always`;
+  for (const [status, expected, outcome] of [
+    [{}, [`PUT ${path}`], 'changed'],
+    [{ desired: 'stopped', status: 'stopped' }, [`PUT ${path}`], 'changed'],
+    [{ status: 'failed', reason: 'image_not_found' }, [`PUT ${path}`, `POST ${compute}/id-of-web/start`], 'changed'],
+    [{ desired: 'stopped', status: 'stopped', reason: 'completed' }, [], 'same'],
+  ] as const) {
+    const { work, requests } = await start(t);
+    const found = { ...empty, containers: new Map([['web', foundAs(file, 'web', status)]]) };
+    const { steps } = planOf(wanted, found);
+    const { done } = await carryOut(work, steps);
+    t.same(requests(), expected);
+    t.match(done, [{ outcome }]);
+  }
+  const created = await start(t);
+  await carryOut(created.work, planOf(wanted, empty).steps);
+  t.same(created.requests(), [`POST ${containers}?pull=always`]);
+
+  const found = { ...empty, containers: new Map([['web', foundAs(file, 'web')]]) };
+  const { steps } = planOf(wanted, found);
+  t.match(planText({ steps }), /^\? container web {2}\(its tag is looked at again; the same image changes nothing\)\n/);
+  t.equal(valueOf([{ step: steps[0]!, outcome: 'left' }], true).changes, 0, 'nothing for certain');
+  const one = found.containers.get('web')!;
+  for (const [unmoved, outcome] of [
+    [true, 'same'],
+    [undefined, 'changed'],
+  ] as const) {
+    const view = { ...one.status, generation: 2, update: { phase: 'done', unmoved, from: {}, to: {} } };
+    const { work } = await start(t, {
+      [`PUT ${path}`]: { status: 200, body: { data: {} } },
+      [`GET ${compute}/id-of-web/status`]: { status: 200, body: { data: view } },
+      [`GET ${compute}/id-of-web/wait?until=settled&generation=2&stable_seconds=0&job=false&status=running&timeout=1`]:
+        {
+          status: 200,
+          body: { data: { ...view, outcome: 'done' } },
+        },
+    });
+    const { done, error } = await carryOut({ ...work, isDetached: false }, steps);
+    t.equal(error, undefined);
+    t.match(done, [{ outcome }]);
+  }
+});
+
 t.test('one that has failed is started again, changed or not', async (t) => {
   const wanted = wantedIn({ containers: { web: { image: 'web' } } });
   const before = wantedIn({ containers: { web: { image: 'web', labels: { team: 'a' } } } });

@@ -57,7 +57,7 @@ function world(more: Partial<ContainerRecord> = {}, hosts = fleet) {
       as(documents.put(state, { ...ask('spec.put'), declaration: declaration(parts) }, contextOf(hosts))),
     plan: (parts: Partial<Declaration>) =>
       documents.plan(state, { ...ask('spec.plan'), declaration: declaration(parts) }, contextOf(hosts)),
-    create: (id: ContainerId, name: string, parts: Partial<Declaration> = {}) =>
+    create: (id: ContainerId, name: string, parts: Partial<Declaration> = {}, pull?: 'always') =>
       as(
         documents.create(
           state,
@@ -66,6 +66,7 @@ function world(more: Partial<ContainerRecord> = {}, hosts = fleet) {
             id,
             declaration: declaration({ spec: { ...specOf(name) }, ...parts }),
             idempotency: null,
+            ...(pull === undefined ? {} : { pull }),
           },
           contextOf(fleet),
         ),
@@ -230,6 +231,20 @@ t.test('a host that cannot take it is refused, and nothing is changed', (t) => {
     t.equal(put({ host_key: h2 }).reply.code, code);
     t.equal(record(), before);
   }
+  t.end();
+});
+
+t.test('a container is made with a look at its tag, if that is asked for', (t) => {
+  const one = world();
+  const id = containerId();
+  one.create(id, 'pulled', {}, 'always');
+  const record = one.state.tenant(acme).containers.get(id);
+  t.equal(record?.spec.repull, 1);
+  const [told] = [...desiredOf(one.state.wantedOn(h1), h1)].filter((container) => container.id === id);
+  t.equal(told?.repull, 1, 'its host is told');
+  const digest = `sha256:${'a'.repeat(64)}` as never;
+  const pinned = { spec: { ...specOf('pinned'), tag: null, digest } };
+  t.match(one.create(containerId(), 'pinned', pinned, 'always').reply, { code: 'invalid', body: /has no tag/ });
   t.end();
 });
 

@@ -625,6 +625,39 @@ t.test('faults are named where they are in the Compose file', (t) => {
   t.end();
 });
 
+t.test('a pull policy says whether the tag is looked at again, each time', (t) => {
+  const pulled = ({ wanted }: ReturnType<typeof read>) => wanted?.containers[0]?.isPulled;
+  for (const [policy, isPulled] of [
+    ['always', true],
+    ['missing', false],
+    ['if_not_present', false],
+    ['null', false],
+    ['""', false],
+    ['daily', true],
+    ['every_1d12h', true],
+  ] as const) {
+    const one = read(t, service(`pull_policy: ${policy}`));
+    t.same(one.faults, [], policy);
+    t.equal(pulled(one), isPulled, policy);
+    const isSaid = ['daily', 'every_1d12h'].includes(policy);
+    t.same(
+      one.warnings,
+      isSaid ? ['compose.yml:2:21: services.web.pull_policy: looks at the tag with each apply, as "always" does'] : [],
+    );
+  }
+  const digest = `services: {web: {image: 'web@sha256:${'a'.repeat(64)}', pull_policy: always}}`;
+  t.equal(pulled(read(t, digest)), false, 'a digest decides what runs');
+  for (const [policy, why] of [
+    ['never', /services\.web\.pull_policy: hosts pull an image that they do not have.*--ignore pull_policy/],
+    ['build', /services\.web\.pull_policy: Longshore builds no images/],
+    ['monthly', /services\.web\.pull_policy: must be always, missing, daily/],
+    ['every_now', /services\.web\.pull_policy: must be always/],
+  ] as const)
+    t.match(read(t, service(`pull_policy: ${policy}`)).faults, [why]);
+  t.same(read(t, service('pull_policy: never'), {}, {}, { project: 'shop', ignore: ['pull_policy'] }).faults, []);
+  t.end();
+});
+
 t.test('labels are those of the container; what it can not have is left out', (t) => {
   const text = (labels: string): string => `services: {web: {image: a, labels: ${labels}}}`;
   const labelsOf = (labels: string) => {
