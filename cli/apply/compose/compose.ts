@@ -11,7 +11,7 @@ import type { Path } from '../file/tree.ts';
 import { environmentOf, type ReadEnvFile } from './environment.ts';
 import { configsOf, filesOf, type ReadText } from './configs.ts';
 import { keysOf, listOfKeys } from './keys.ts';
-import { networksOf, noteNetworks } from './networks.ts';
+import { linkAliases, networksOf, noteNetworks } from './networks.ts';
 import { inOrder } from './order.ts';
 import { policyOf } from './policy.ts';
 import { processOf } from './process.ts';
@@ -68,13 +68,15 @@ export function composed(value: unknown, composing: Composing): Composed {
   const containers = new Map<string, Values>();
   const ran = new Set<string>();
   const networks = new Map<string, readonly string[]>();
+  const linked = linkAliases(reader, services);
   for (const name of inOrder(reader, services, composing.valueOf('COMPOSE_PROFILES') ?? '', ran)) {
     const path = ['services', name];
     const service = reader.take(path, services[name] ?? {}, mapOf, 'a map');
     if (service === undefined) continue;
     reader.enter(name, service);
     const called = containerName(project, name, service['container_name']);
-    const read = serviceOf(reader, { path, called, service }, composing, { secrets: secrets.names, configs });
+    const all = { secrets: secrets.names, configs, linked: linked.get(name) ?? [] };
+    const read = serviceOf(reader, { path, called, service }, composing, all);
     if (read === undefined) continue;
     if (containers.has(called)) reader.fault(path, `"${called}" is the name of another service's container, too`);
     containers.set(called, read.container);
@@ -113,11 +115,16 @@ interface ReadService {
   readonly networks: readonly string[];
 }
 
+interface OfFile extends Readonly<Record<'secrets' | 'configs', ReadonlyMap<string, string>>> {
+  /** Names that links of other services give it. */
+  readonly linked: readonly string[];
+}
+
 function serviceOf(
   reader: Reader,
   { path, called, service }: { readonly path: Path; readonly called: string; readonly service: Values },
   composing: Composing,
-  { secrets, configs }: Readonly<Record<'secrets' | 'configs', ReadonlyMap<string, string>>>,
+  { secrets, configs, linked }: OfFile,
 ): ReadService | undefined {
   // A service that is built has no image of its own: that is said instead.
   if (service['image'] === undefined && service['build'] !== undefined) {
@@ -125,7 +132,7 @@ function serviceOf(
     return undefined;
   }
   reader.others(path, service, keysOf.service);
-  const { names: networks, aliases, network } = networksOf(reader, path, service, called);
+  const { names: networks, aliases, network } = networksOf(reader, path, service, { called, linked });
   const { cpus, memory } = limitsOf(reader, path, service);
   const { policy, isJob } = policyOf(reader, path, service);
   const container = withoutAbsent({
@@ -228,7 +235,12 @@ function limitsOf(reader: Reader, path: Path, service: Values) {
   const cpus = limit('cpus', 'cpus', cpusText, 'a number of CPUs, like 0.5');
   if (cpus.text !== undefined && Number(cpus.text) !== Number(cpus.value))
     reader.warn(cpus.place, `is rounded to ${cpus.text}: thousandths of a CPU are the least`);
-  return { cpus: cpus.text, memory: limit('mem_limit', 'memory', memoryText, 'a size, like 256m').text };
+  const memory = limit('mem_limit', 'memory', memoryText, 'a size, like 256m').text;
+  // As much as memory alone is no swap, which is what containers have.
+  const swap = memoryText(service['memswap_limit']);
+  const isUsual = swap !== undefined && (isZero(swap) || (memory !== undefined && sameAmount(swap, memory)));
+  reader.lacks([...path, 'memswap_limit'], isUsual ? null : service['memswap_limit']);
+  return { cpus: cpus.text, memory };
 }
 
 /** Where a Compose file has what a container has under another name. */

@@ -20,11 +20,11 @@ export const keysOf = {
       ...['healthcheck', 'restart', 'stop_signal', 'stop_grace_period', 'secrets', 'depends_on', 'profiles'],
       ...['networks', 'network_mode', 'scale', 'labels', 'command', 'entrypoint', 'user', 'working_dir', 'tmpfs'],
       ...['shm_size', 'init', 'read_only', 'ulimits', 'volumes', 'configs', 'pull_policy'],
+      ...['links', 'memswap_limit'],
     ],
     harmless: [
-      ...['build', 'label_file', 'annotations', 'logging', 'expose', 'links', 'attach', 'develop'],
-      ...['mem_reservation', 'memswap_limit', 'mem_swappiness', 'cpu_shares', 'blkio_config'],
-      ...['oom_score_adj', 'pids_limit'],
+      ...['build', 'annotations', 'logging', 'expose', 'attach', 'develop', 'oom_score_adj'],
+      ...['mem_reservation', 'mem_swappiness', 'cpu_shares', 'blkio_config'],
     ],
   },
   deploy: {
@@ -35,14 +35,14 @@ export const keysOf = {
   tmpfsVolume: { read: ['type', 'target', 'tmpfs'], harmless: ['source', 'consistency'] },
   tmpfsOptions: { read: ['size'], harmless: [] },
   ulimit: { read: ['soft', 'hard'], harmless: [] },
-  limits: { read: ['cpus', 'memory'], harmless: ['pids'] },
+  limits: { read: ['cpus', 'memory'], harmless: [] },
   reservations: { read: [], harmless: ['cpus', 'memory'] },
   restartPolicy: { read: ['condition', 'max_attempts'], harmless: ['delay', 'window'] },
   healthcheck: {
     read: ['test', 'disable', 'interval', 'timeout', 'retries', 'start_period'],
     harmless: ['start_interval'],
   },
-  dependsOn: { read: ['condition', 'required'], harmless: ['restart'] },
+  dependsOn: { read: ['condition', 'required'], harmless: [] },
   serviceNetwork: { read: ['aliases'], harmless: ['priority', 'gw_priority'] },
   network: {
     read: ['driver', 'external', 'internal'],
@@ -57,12 +57,19 @@ export const keysOf = {
 } as const satisfies Readonly<Record<string, Keys>>;
 
 /** `"false"` of these is what it says. */
-const switches = ['oom_kill_disable', 'privileged', 'stdin_open', 'tty', 'use_api_socket', 'external', 'internal'];
+const switches = [
+  ...['oom_kill_disable', 'privileged', 'stdin_open', 'tty', 'use_api_socket', 'external', 'internal'],
+  // Of a dependency.
+  'restart',
+];
+/** Zero and less of these is no limit. */
+const counts = ['pids', 'pids_limit'];
 
 /** As if the key were not there. */
 export function isNothing(key: string, value: unknown): boolean {
   if (value === null || value === undefined || value === false) return true;
   if (switches.includes(key) && booleanOf(value) === false) return true;
+  if (counts.includes(key) && Number(value) <= 0) return true;
   return typeof value === 'object' ? Object.keys(value).length === 0 : value === '';
 }
 

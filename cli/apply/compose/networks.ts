@@ -21,8 +21,16 @@ export interface ServiceNetworks {
   readonly network: Values | undefined;
 }
 
-/** @param called name of its container */
-export function networksOf(reader: Reader, path: Path, service: Values, called: string): ServiceNetworks {
+/**
+ * @param called name of its container
+ * @param linked names that links of other services give it
+ */
+export function networksOf(
+  reader: Reader,
+  path: Path,
+  service: Values,
+  { called, linked }: { readonly called: string; readonly linked: readonly string[] },
+): ServiceNetworks {
   const mode = modeOf(reader, [...path, 'network_mode'], service['network_mode']);
   if (mode === 'none') return { names: [], aliases: undefined, network: { mode } };
   const at = [...path, 'networks'];
@@ -35,12 +43,45 @@ export function networksOf(reader: Reader, path: Path, service: Values, called: 
     reader.others(here, network, keysOf.serviceNetwork);
     return reader.take([...here, 'aliases'], network['aliases'], listOf, 'a list')?.map(String) ?? [];
   });
-  const all = [...new Set([...ownAlias(reader, path, called), ...aliases])];
+  const all = [...new Set([...ownAlias(reader, path, called), ...aliases, ...linked])];
   return {
     names: names.length === 0 ? [usual] : names,
     aliases: all.length === 0 ? undefined : all,
     network: undefined,
   };
+}
+
+/**
+ * The names that `links` give to services, by service. In Compose such a name is for the service
+ * that has the link; here all services find it, so it leads to one service alone.
+ */
+export function linkAliases(reader: Reader, services: Values): ReadonlyMap<string, readonly string[]> {
+  const owners = new Map(Object.keys(services).flatMap((name) => [[labelOf(name) ?? name, name] as const]));
+  const aliases = new Map<string, string[]>();
+  for (const [name, service] of Object.entries(services)) {
+    const path = ['services', name, 'links'];
+    const links = reader.take(path, mapOf(service)?.['links'], listOf, 'a list of services, like db or db:database');
+    for (const [at, link] of (links ?? []).entries()) {
+      const [on = '', alias = on] = String(link).split(':');
+      const label = labelOf(alias);
+      const owner = label === undefined ? undefined : owners.get(label);
+      if (owner === on || (alias === on && Object.hasOwn(services, on))) continue;
+      const fault = !Object.hasOwn(services, on)
+        ? `names "${on}", which is no service`
+        : label === undefined
+          ? `DNS knows no such name as "${alias}": choose another one`
+          : owner === undefined
+            ? undefined
+            : `"${alias}" leads to ${owner} already, for all services of the file: choose another name`;
+      if (fault !== undefined) {
+        if (!reader.isIgnored(path)) reader.fault([...path, String(at)], fault);
+        continue;
+      }
+      owners.set(label ?? '', on);
+      aliases.set(on, [...(aliases.get(on) ?? []), label ?? '']);
+    }
+  }
+  return aliases;
 }
 
 /** In Compose, services find each other by their own names, whatever containers are called. */

@@ -77,6 +77,27 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
     [`x-longshore-ignore: [services.db.pid]\n${service('pid: a')}`, 1],
   ] as const)
     t.equal(read(t, where).faults.length, left, where);
+  for (const [body, place] of [
+    ['depends_on: {db: {condition: service_started, restart: true}}', 'depends_on.db.restart'],
+    ['pids_limit: 100', 'pids_limit'],
+    ['deploy: {resources: {limits: {pids: 100}}}', 'deploy.resources.limits.pids'],
+    ['memswap_limit: 1g', 'memswap_limit'],
+    ['mem_limit: 1g, memswap_limit: 2g', 'memswap_limit'],
+    ['memswap_limit: -1', 'memswap_limit'],
+    ['label_file: a.labels', 'label_file'],
+  ] as const) {
+    const key = place.split('.').at(-1) ?? '';
+    const one = `${service(body)}  db: {image: db}`;
+    t.match(read(t, one).faults, [new RegExp(`services\\.web\\.${place}: is not supported`)], body);
+    t.same(read(t, one, {}, {}, { project: 'shop', ignore: [key] }).faults, [], body);
+  }
+  for (const body of [
+    'depends_on: {db: {restart: false}}',
+    'pids_limit: -1, deploy: {resources: {limits: {pids: 0}}}',
+    'mem_limit: 1g, memswap_limit: 1024m',
+    'memswap_limit: 0',
+  ])
+    t.same(read(t, `${service(body)}  db: {image: db}`).faults, [], body);
   const same = 'command: null, read_only: false, volumes: [], networks: [default], deploy: {replicas: 1}, scale: 1';
   t.same(read(t, service(`${same}, network_mode: bridge, tty: false, privileged: false`)).faults, [], 'as without');
   t.end();
@@ -131,6 +152,34 @@ t.test('networks: all services are in one, and what that changes is said', (t) =
     t.match(read(t, text).faults, { 0: new RegExp(`networks\\.one\\.${key}: is not supported`), length: 1 });
     t.same(read(t, text, {}, {}, { project: 'shop', ignore: [key] }).faults, [], `--ignore ${key}`);
   }
+  t.end();
+});
+
+t.test('a link gives its service another name, which leads to it alone', (t) => {
+  const linked = (links: string, db = '') =>
+    read(t, `services:\n  web: {image: web, links: ${links}}\n  db: {image: db, ${db}}\n  api: {image: api}\n`);
+  const aliasesOf = ({ wanted }: ReturnType<typeof read>, name = 'shop-db') =>
+    wanted?.containers.find((one) => one.name === name)?.document.aliases;
+  const one = linked('[db:database, db, "db:db", "api:Backend"]');
+  t.same([one.faults, one.warnings], [[], []]);
+  t.same(aliasesOf(one), ['db', 'database']);
+  t.same(aliasesOf(one, 'shop-api'), ['api', 'backend'], 'as DNS has it');
+  t.same(aliasesOf(one, 'shop-web'), ['web']);
+  t.same(aliasesOf(linked('[db:database, db:database]', 'networks: {default: {aliases: [database]}}')), [
+    'db',
+    'database',
+  ]);
+  for (const [links, fault] of [
+    ['[db:api]', /^compose\.yml:2:\d+: services\.web\.links\.0: "api" leads to api already, for all services/],
+    ['[db:x, api:x]', /services\.web\.links\.1: "x" leads to db already/],
+    ['[db:a_b]', /services\.web\.links\.0: DNS knows no such name as "a_b"/],
+    ['[none]', /services\.web\.links\.0: names "none", which is no service/],
+    ['db', /services\.web\.links: must be a list of services/],
+  ] as const)
+    t.match(linked(links).faults, [fault]);
+  const text = 'services: {web: {image: web, links: [db:api]}, db: {image: db}, api: {image: api}}';
+  const ignored = read(t, text, {}, {}, { project: 'shop', ignore: ['links'] });
+  t.same(ignored.faults, []);
   t.end();
 });
 
@@ -244,9 +293,9 @@ services:
     x-mine: 1
     labels: {a: b}
     logging: {driver: json-file}
-    depends_on: {db: {condition: service_started, restart: true}}
+    depends_on: {db: {condition: service_started, restart: false}}
     ports: ["80:8080", "127.0.0.1:443:8443", {target: 1, mode: host}]
-    deploy: {resources: {limits: {cpus: 1, pids: 3}, reservations: {cpus: 1}}}
+    deploy: {resources: {limits: {cpus: 1}, reservations: {cpus: 1}}}
     healthcheck: {test: [CMD, a], start_interval: 1s}
     restart: on-failure:5
   db: {image: db, healthcheck: {interval: 1s}, labels: [a]}
@@ -257,9 +306,8 @@ volumes: {a: }
   const { wanted, faults, warnings } = read(t, text);
   t.same(faults, []);
   t.same(warnings, [
-    'compose.yml:1:1: left out, which changes nothing that runs: version, volumes, depends_on.db.restart (web), ' +
-      'logging (web), deploy.resources.reservations.cpus (web), ' +
-      'deploy.resources.limits.pids (web), healthcheck.start_interval (web), ports.mode (web)',
+    'compose.yml:1:1: left out, which changes nothing that runs: version, volumes, logging (web), ' +
+      'deploy.resources.reservations.cpus (web), healthcheck.start_interval (web), ports.mode (web)',
     "compose.yml:11:5: services.web.ports: the host's ports are not kept (80, 443): Longshore chooses them",
     'compose.yml:11:24: services.web.ports.1: the address 127.0.0.1 is not kept: the port is published where the ' +
       'host publishes, for others too',
