@@ -178,7 +178,7 @@ export const agentMetrics = {
     labels: [label<SandboxSource>('source', 'ready', 'made', 'kept')],
   }),
   imageRemoved: counter('images_removed_total', {
-    help: 'Names of unused images that the agent removed to free disk space.',
+    help: 'Names of images that the agent removed: to free disk space, or because one image had very many.',
     watch: 'Rising fast: the disk is too small for the images in use.',
   }),
   firewallRepaired: counter('firewall_repairs_total', {

@@ -5,11 +5,18 @@
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
-import type { Shape } from './json-filter.ts';
+import { Some, type Shape } from './json-filter.ts';
 import { labels } from './ownership.ts';
 
 /** Bytes of an event's action that are read: `exec_create` repeats a whole command after it. */
 const engineActionBytes = 64;
+/**
+ * Bytes of a label of ours that are read. The agent writes no longer one, but an image may have
+ * labels of the same names.
+ */
+const ourLabelBytes = 1024;
+/** Names of one image that are read, of each kind. */
+const imageNamesRead = 2000;
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Labels = Type.Record(Type.String(), Type.String());
@@ -191,17 +198,15 @@ export const DiskUsage = Type.Object({
   ),
 });
 
-/** `GET /images/json` */
-export const Images = Type.Array(
-  Type.Object({
-    Id: Type.String(),
-    RepoTags: Type.Optional(nullable(Type.Array(Type.String()))),
-    RepoDigests: Type.Optional(nullable(Type.Array(Type.String()))),
-    /** In bytes, with the layers that other images share. */
-    Size: Type.Optional(Type.Number()),
-  }),
-);
-export type ImageSummary = Static<typeof Images>[number];
+/** An element of `GET /images/json`. Of very many names, it has the first. */
+export const ImageSummary = Type.Object({
+  Id: Type.String(),
+  RepoTags: Type.Optional(nullable(Type.Array(Type.String()))),
+  RepoDigests: Type.Optional(nullable(Type.Array(Type.String()))),
+  /** In bytes, with the layers that other images share. */
+  Size: Type.Optional(Type.Number()),
+});
+export type ImageSummary = Static<typeof ImageSummary>;
 
 /** `GET /containers/json`, of all containers of the engine. */
 export const ImagesInUse = Type.Array(Type.Object({ ImageID: Type.String() }));
@@ -224,7 +229,7 @@ const ImageCheck = Type.Object({
 export type ImageCheck = Static<typeof ImageCheck>;
 export const ImageDetails = Type.Object({
   Id: Type.String(),
-  /** `repository@digest`, of each repository that it was pulled from. */
+  /** `repository@digest`, of the repository that was asked about: at most one. */
   RepoDigests: Type.Optional(nullable(Type.Array(Type.String()))),
   /** With all its members, so that none is beyond the limits. */
   Config: Type.Optional(
@@ -270,7 +275,8 @@ export const EngineEvent = Type.Object({
 });
 export type EngineEvent = Static<typeof EngineEvent>;
 
-const ourLabels: Shape = Object.fromEntries(Object.values(labels).map((label) => [label, true as const]));
+const ourLabels: Shape = Object.fromEntries(Object.values(labels).map((label) => [label, ourLabelBytes]));
+const imageNames: Shape = [new Some(imageNamesRead)];
 
 export const shapes = {
   summaries: [
@@ -311,16 +317,18 @@ export const shapes = {
   written: { SizeRw: true, Mounts: [{ Type: true, Name: true }] },
   diskUsage: { Volumes: [{ Name: true, UsageData: { Size: true } }] },
   volumes: { Volumes: [{ Name: true, Labels: ourLabels }] },
-  images: [{ Id: true, RepoTags: true, RepoDigests: true, Size: true }],
+  images: [{ Id: true, RepoTags: imageNames, RepoDigests: imageNames, Size: true }],
   imagesInUse: [{ ImageID: true }],
   // All that its maker wrote and that the engine tells; its names and sizes are of others, too.
-  imageDetails: { Id: true, RepoDigests: true, Config: true, ContainerConfig: true, Author: true, Comment: true },
+  imageDetails: { Id: true, Config: true, ContainerConfig: true, Author: true, Comment: true },
   history: [{ CreatedBy: true, Comment: true }],
   event: {
     Action: engineActionBytes,
     Actor: { ID: true, Attributes: { ...ourLabels, exitCode: true } },
     timeNano: true,
   },
+  // An image's event has all labels of the image.
+  change: { Action: engineActionBytes },
 } as const satisfies Record<string, Shape>;
 
 /** A process started beside that of a container. `Pid`: on the engine's machine; 0: none. */
@@ -344,7 +352,7 @@ export const decode = {
   imageDetails: decoder(ImageDetails),
   written: decoder(Written),
   diskUsage: decoder(DiskUsage),
-  images: decoder(Images),
+  imageSummary: decoder(ImageSummary),
   imagesInUse: decoder(ImagesInUse),
   created: decoder(Created),
   failure: decoder(Failure),

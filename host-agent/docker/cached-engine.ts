@@ -19,6 +19,7 @@ import {
 import type { Labels } from './calls/client.ts';
 import type { ContainerBody } from './calls/containers.ts';
 import type { Engine } from './engine.ts';
+import { repositoryOf } from './image-names.ts';
 import { createMemo } from './memo.ts';
 import { containerIn, isOwnedBy, labels, ownerLabels, tenantIn, type Owner } from './ownership.ts';
 
@@ -258,7 +259,8 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
       }
     },
     imageId: (reference) => imageIds.get(keyOf(reference), () => engine.imageId(reference)),
-    imageDetails: (id) => imageDetails.get(keyOf(id), () => engine.imageDetails(id)),
+    imageDetails: (id, reference) =>
+      imageDetails.get(keyOf(`${id} ${repositoryOf(reference)}`), () => engine.imageDetails(id, reference)),
     networks: (asked) => networks.get(keyOf(JSON.stringify(asked)), () => engine.networks(asked)),
 
     setWatched: (next) => {

@@ -5,9 +5,10 @@
  * streaming parsers hold each string whole before they drop it; this one only finds its end.
  */
 /**
- * Bytes of a member's name in an answer of the engine: no member that is kept has a longer one.
+ * Bytes of a member's name, and of a string that `Some` asks about, in an answer of the engine:
+ * none that is kept has more.
  */
-const engineNameBytes = 256;
+const engineNameBytes = 512;
 /** Levels of nesting in an answer of the engine. */
 const engineAnswerLevels = 64;
 
@@ -15,12 +16,24 @@ const engineAnswerLevels = 64;
  * `true`: keep all. An array: its shape for each element. An object: only these members. A number:
  * of a string at most so many bytes, and none from its first escape or byte beyond ASCII on.
  */
-export type Shape = true | number | readonly [Shape] | { readonly [member: string]: Shape };
+export type Shape = true | number | readonly [Shape | Some] | { readonly [member: string]: Shape };
+
+/** Of an array, the first `max` strings that `wants` says; all else is skipped. */
+export class Some {
+  readonly max: number;
+  readonly wants: (text: string) => boolean;
+
+  constructor(max: number, wants: (text: string) => boolean = () => true) {
+    this.max = max;
+    this.wants = wants;
+  }
+}
 
 interface Frame {
   readonly isObject: boolean;
   readonly shape: Shape;
-  isEmpty: boolean;
+  /** Members or elements that were kept. */
+  kept: number;
 }
 
 const quote = 0x22;
@@ -34,8 +47,11 @@ const memberOf = (shape: Shape, name: string | undefined): Shape | undefined => 
   if (name === undefined || !Object.hasOwn(shape, name)) return undefined;
   return (shape as { readonly [member: string]: Shape })[name];
 };
-const elementOf = (shape: Shape): Shape | undefined =>
-  shape === true ? true : Array.isArray(shape) ? (shape[0] as Shape) : undefined;
+const elementOf = ({ shape, kept }: Frame): Shape | Some | undefined => {
+  if (shape === true) return true;
+  const each = Array.isArray(shape) ? (shape[0] as Shape | Some) : undefined;
+  return each instanceof Some && kept >= each.max ? undefined : each;
+};
 
 /** A document has more to keep than is allowed. */
 export class TooLarge extends Error {}
@@ -47,12 +63,13 @@ export class TooLarge extends Error {}
 export class JsonFilter {
   readonly #shape: Shape;
   readonly #maxBytes: number;
+  readonly #isList: boolean;
   readonly #frames: Frame[] = [];
   #kept: Buffer = Buffer.alloc(4096);
   #keptBytes = 0;
   /** The depth of open objects and arrays inside a skipped value. */
   #skipped = 0;
-  #string: 'none' | 'name' | 'kept' | 'skipped' = 'none';
+  #string: 'none' | 'name' | 'asked' | 'kept' | 'skipped' = 'none';
   #isEscaped = false;
   /** Bytes of the string that are kept yet. */
   #room = Infinity;
@@ -61,13 +78,17 @@ export class JsonFilter {
   #name: Buffer[] = [];
   #nameLength = 0;
   /** The shape of the next value; undefined: skip it. */
-  #next: Shape | undefined;
+  #next: Shape | Some | undefined;
 
-  /** `maxBytes`: the most to keep of one document. */
-  constructor(shape: Shape, maxBytes: number) {
+  /**
+   * @param maxBytes the most to keep of one document
+   * @param isList the text is one array, and each of its elements is a document
+   */
+  constructor(shape: Shape, maxBytes: number, isList = false) {
     this.#shape = shape;
     this.#next = shape;
     this.#maxBytes = maxBytes;
+    this.#isList = isList;
   }
 
   /**
@@ -116,7 +137,7 @@ export class JsonFilter {
         if (this.#skipped === 0) this.#member();
         return false;
       default:
-        if (this.#skipped === 0 && this.#next !== undefined) {
+        if (this.#skipped === 0 && this.#next !== undefined && !(this.#next instanceof Some)) {
           if (!this.#isInScalar) this.#begin();
           this.#isInScalar = true;
           this.#keep(chunk, at, at + 1);
@@ -128,8 +149,8 @@ export class JsonFilter {
   #beginString(): void {
     this.#isEscaped = false;
     if (this.#skipped > 0) this.#string = 'skipped';
-    else if (this.#expectsName) {
-      this.#string = 'name';
+    else if (this.#expectsName || this.#next instanceof Some) {
+      this.#string = this.#expectsName ? 'name' : 'asked';
       this.#name = [];
       this.#nameLength = 0;
     } else if (this.#next === undefined) this.#string = 'skipped';
@@ -163,6 +184,7 @@ export class JsonFilter {
       }
       this.#inside(chunk, from, end);
       if (this.#string === 'kept') this.#keepByte(quote);
+      if (this.#string === 'asked') this.#ask();
       this.#string = 'none';
       return end + 1;
     }
@@ -170,12 +192,32 @@ export class JsonFilter {
 
   #inside(chunk: Buffer, from: number, to: number): void {
     if (this.#string === 'kept') this.#keep(chunk, from, this.#endOfPrefix(chunk, from, to));
-    if (this.#string !== 'name') return;
+    if (this.#string !== 'name' && this.#string !== 'asked') return;
     this.#nameLength += to - from;
     const isKept = this.#frames.at(-1)?.shape === true;
     if (isKept && this.#nameLength > this.#maxBytes) this.#refuse();
     // Copied, because the caller may reuse the chunk.
     if (isKept || this.#nameLength <= engineNameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
+  }
+
+  /** Keeps the string that has ended, if it is wanted. */
+  #ask(): void {
+    const text = this.#nameText();
+    if (text === undefined || !(this.#next instanceof Some) || !this.#next.wants(text)) return;
+    this.#begin();
+    this.#keepName();
+  }
+
+  /** Undefined: it is longer than any that counts. */
+  #nameText(): string | undefined {
+    if (this.#nameLength > engineNameBytes) return undefined;
+    return String(JSON.parse(`"${Buffer.concat(this.#name).toString('utf8')}"`));
+  }
+
+  #keepName(): void {
+    this.#keepByte(quote);
+    for (const part of this.#name) this.#keep(part, 0, part.length);
+    this.#keepByte(quote);
   }
 
   #endOfPrefix(chunk: Buffer, from: number, to: number): number {
@@ -190,17 +232,21 @@ export class JsonFilter {
   }
 
   #open(chunk: Buffer, at: number, isObject: boolean): void {
-    if (this.#skipped > 0 || this.#next === undefined) {
+    if (this.#skipped > 0 || this.#next === undefined || this.#next instanceof Some) {
       this.#skipped += 1;
       return;
     }
     const shape = this.#next;
-    this.#begin();
-    this.#keep(chunk, at, at + 1);
+    // The brackets of a list are of none of its documents.
+    if (!this.#isList || this.#frames.length > 0 || isObject) {
+      this.#begin();
+      this.#keep(chunk, at, at + 1);
+    }
     if (this.#frames.length >= engineAnswerLevels) throw new Error(`more than ${engineAnswerLevels} levels`);
-    this.#frames.push({ isObject, shape, isEmpty: true });
+    const frame = { isObject, shape, kept: 0 };
+    this.#frames.push(frame);
     this.#expectsName = isObject;
-    this.#next = isObject ? undefined : elementOf(shape);
+    this.#next = isObject ? undefined : elementOf(frame);
   }
 
   #close(chunk: Buffer, at: number): boolean {
@@ -210,17 +256,18 @@ export class JsonFilter {
       return false;
     }
     if (this.#frames.pop() === undefined) throw new Error('a closing bracket without an opening one');
-    this.#keep(chunk, at, at + 1);
     this.#expectsName = false;
     this.#next = undefined;
-    return this.#frames.length === 0;
+    const isOuter = this.#isList && this.#frames.length === 0;
+    if (!isOuter) this.#keep(chunk, at, at + 1);
+    return this.#frames.length === (this.#isList ? 1 : 0);
   }
 
   #separate(): void {
     const frame = this.#frames.at(-1);
     this.#isInScalar = false;
     this.#expectsName = frame?.isObject === true;
-    this.#next = frame === undefined || frame.isObject ? undefined : elementOf(frame.shape);
+    this.#next = frame === undefined || frame.isObject ? undefined : elementOf(frame);
   }
 
   #member(): void {
@@ -231,20 +278,18 @@ export class JsonFilter {
       this.#next = true;
       return;
     }
-    const text = this.#nameLength > engineNameBytes ? undefined : Buffer.concat(this.#name).toString('utf8');
-    this.#next = memberOf(frame.shape, text && String(JSON.parse(`"${text}"`)));
+    this.#next = memberOf(frame.shape, this.#nameText());
   }
 
   /** Writes what comes before a kept value. */
   #begin(): void {
     const frame = this.#frames.at(-1);
     if (frame === undefined) return;
-    if (!frame.isEmpty) this.#keepByte(comma);
-    frame.isEmpty = false;
+    const isDocument = this.#isList && this.#frames.length === 1;
+    if (frame.kept > 0 && !isDocument) this.#keepByte(comma);
+    frame.kept += 1;
     if (!frame.isObject) return;
-    this.#keepByte(quote);
-    for (const part of this.#name) this.#keep(part, 0, part.length);
-    this.#keepByte(quote);
+    this.#keepName();
     this.#keepByte(colon);
   }
 

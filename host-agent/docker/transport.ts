@@ -52,8 +52,16 @@ export interface Call {
    * answer.
    */
   readonly keep?: Shape;
-  /** Most bytes to keep; `limits.engineAnswerBytes` where absent. */
+  /**
+   * Most bytes to keep, of each element where there is `onElement`; absent:
+   * `limits.engineAnswerBytes`.
+   */
   readonly maxBytes?: number;
+  /**
+   * Given each element of an answer that is an array, as it arrives; the reply has no body. So the
+   * number of elements is not bounded.
+   */
+  readonly onElement?: (element: Buffer) => void;
 }
 
 export interface Reply {
@@ -173,9 +181,9 @@ export function createTransport(
     call: (call) =>
       timed(call, async () => {
         const { status, headers, stream } = await send(call, false);
-        const { name, keep, maxBytes = limits.engineAnswerBytes } = call;
+        const { name, keep } = call;
         const isSieved = keep !== undefined && status === 200;
-        const body = isSieved ? await readKept(name, stream, keep, maxBytes) : await readWhole(name, stream);
+        const body = isSieved ? await readKept(call, keep, stream) : await readWhole(name, stream);
         return { status, headers, body };
       }),
     open: (call) => timed(call, () => send(call, true)),
@@ -200,14 +208,16 @@ export async function readWhole(name: string, stream: Readable): Promise<Buffer>
   return Buffer.concat(chunks);
 }
 
-/** The kept text of an answer, which is one document. */
-async function readKept(name: string, stream: Readable, shape: Shape, maxBytes: number): Promise<Buffer> {
-  const filter = new JsonFilter(shape, maxBytes);
+/** The kept text of an answer, which is one document; empty where each element is given away. */
+async function readKept(call: Call, shape: Shape, stream: Readable): Promise<Buffer> {
+  const { name, onElement, maxBytes = limits.engineAnswerBytes } = call;
+  const filter = new JsonFilter(shape, maxBytes, onElement !== undefined);
   const documents: Buffer[] = [];
+  const take = onElement ?? ((document: Buffer) => void documents.push(document));
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>)
-      documents.push(...filtering(name, () => filter.push(chunk)));
-    documents.push(...filtering(name, () => filter.end()));
+      filtering(name, () => filter.push(chunk)).forEach((document) => take(document));
+    filtering(name, () => filter.end()).forEach((document) => take(document));
   } catch (error) {
     throw asEngineError(name, error);
   }

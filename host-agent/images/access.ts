@@ -13,7 +13,7 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { repositoryOf } from '../spec/reference.ts';
+import { repositoryOf } from '../docker/image-names.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 

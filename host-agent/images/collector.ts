@@ -3,6 +3,10 @@
  * and size. An engine may be shared, so by default the agent removes only images that it pulled; it
  * records those, with the time of their last use. Images of any container, and of containers wanted
  * here, stay.
+ *
+ * A tenant decides how many names an image has: each repository of its registry may have it. So
+ * after a pull the oldest names go that no container here needs, of an image with many names and
+ * of a full record.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -12,13 +16,16 @@ import { limits } from '../../schemas/limits.ts';
 import type { ImageSummary } from '../docker/answers.ts';
 import { isRefusal } from '../docker/errors.ts';
 import type { Engine } from '../docker/engine.ts';
+import { familiar, repositoryOf } from '../docker/image-names.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { Metrics } from '../metrics.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 import type { ImageAccess } from './access.ts';
 
-/** Images in an agent's record of those that it pulled. */
+/** Names of images in an agent's record of those that it pulled. */
 const imagesRecorded = 5000;
+/** Removals that are weighed against one another at a time, on an engine with more images. */
+const removalsWeighed = 20_000;
 
 export const imagePolicies = ['pulled', 'all', 'none'] as const;
 export type ImagePolicy = (typeof imagePolicies)[number];
@@ -71,26 +78,24 @@ export interface Removal {
 }
 
 /**
- * The images that may be removed, first those that took the most room for the longest (bytes times
- * time unused): by `name`, so that other tags of an image stay. Pure.
+ * How an image may be removed: by each `name` that the agent pulled it by, so that its other names
+ * stay. Pure.
+ * @param pulled what is recorded of this image
  */
 export function removalsOf(
-  images: readonly ImageSummary[],
+  image: ImageSummary,
   pulled: readonly PulledImage[],
-  kept: ReadonlySet<string>,
   { policy, nowMs }: { readonly policy: ImagePolicy; readonly nowMs: number },
 ): Removal[] {
-  if (policy === 'none') return [];
-  const usedAtMs = new Map<string, number>();
-  for (const { id, usedAtMs: atMs } of pulled) usedAtMs.set(id, Math.max(atMs, usedAtMs.get(id) ?? 0));
-  return images
-    .filter(({ Id }) => !kept.has(Id) && (policy === 'all' || usedAtMs.has(Id)))
-    .flatMap((image) => {
-      const unusedMs = Math.max(0, nowMs - (usedAtMs.get(image.Id) ?? 0));
-      return namesOf(image, pulled, policy).map((name) => ({ id: image.Id, name, bytes: image.Size ?? 0, unusedMs }));
-    })
-    .toSorted((left, right) => burden(right) - burden(left));
+  if (policy === 'none' || (policy === 'pulled' && pulled.length === 0)) return [];
+  const unusedMs = Math.max(0, nowMs - Math.max(0, ...pulled.map(({ usedAtMs }) => usedAtMs)));
+  const { Id: id, Size: bytes = 0 } = image;
+  return namesOf(image, pulled, policy).map((name) => ({ id, name, bytes, unusedMs }));
 }
+
+/** Those first that took the most room for the longest: bytes times time unused. */
+export const inOrder = (removals: readonly Removal[]): Removal[] =>
+  removals.toSorted((left, right) => burden(right) - burden(left));
 
 /** At least one of each, so that what is not known of one image still orders it by the other. */
 const burden = ({ bytes, unusedMs }: Removal): number => (bytes + 1) * (unusedMs + 1);
@@ -100,15 +105,18 @@ function namesOf(
   pulled: readonly PulledImage[],
   policy: ImagePolicy,
 ): readonly string[] {
-  const tags = (RepoTags ?? []).filter((tag) => tag !== '<none>:<none>');
-  // The image has no tag any more, or is known by a digest only.
-  if (tags.length === 0) return (RepoDigests ?? []).length > 1 && policy !== 'all' ? [] : [Id];
-  const own = new Set(pulled.filter(({ id }) => id === Id).map(({ reference }) => familiar(reference)));
-  return tags.filter((tag) => policy === 'all' || own.has(tag));
+  const tags = (RepoTags ?? []).filter((tag) => !tag.startsWith('<none>'));
+  const tagged = new Set(tags.map(repositoryOf));
+  // With the last tag of a repository, an engine forgets its digests.
+  const digests = (RepoDigests ?? []).filter((name) => !name.startsWith('<none>') && !tagged.has(repositoryOf(name)));
+  if (tags.length + digests.length === 0) return [Id];
+  const own = new Set(pulled.map(({ reference }) => familiar(reference)));
+  const repositories = new Set([...own].map(repositoryOf));
+  return [
+    ...tags.filter((tag) => policy === 'all' || own.has(familiar(tag))),
+    ...digests.filter((name) => policy === 'all' || repositories.has(repositoryOf(familiar(name)))),
+  ];
 }
-
-/** As the engine shows a reference: `docker.io/library/nginx:1` → `nginx:1`. */
-export const familiar = (reference: string): string => reference.replace(/^docker\.io\/(library\/(?=[^/]+$))?/, '');
 
 export async function createImageCollector(parts: ImageCollectorParts): Promise<ImageCollector> {
   const { engine, policy, nowMs, log } = parts;
@@ -128,11 +136,6 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
   const record = (id: string, reference: string): void => {
     pulled.delete(key(id, reference));
     pulled.set(key(id, reference), { id, reference, usedAtMs: nowMs() });
-    // Images that fall out of the record are never collected.
-    for (const oldest of pulled.keys()) {
-      if (pulled.size <= imagesRecorded) break;
-      pulled.delete(oldest);
-    }
     file.touch();
   };
 
@@ -152,8 +155,30 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
       await engine.pull(reference, signal, options);
       const id = await engine.imageId(reference);
       // An image that was present before the pull may belong to someone else.
-      if (id !== undefined && (id !== before || pulled.has(key(id, reference)))) record(id, reference);
+      if (id === undefined || (id === before && !pulled.has(key(id, reference)))) return;
+      record(id, reference);
+      await trim(id).catch((error: unknown) => log.debug('images_collect_failed', { error }));
     },
+  };
+
+  /** Takes the oldest names of the image, and of a full record, that no container here needs. */
+  const trim = async (id: string): Promise<void> => {
+    const wanted = new Set(parts.wanted());
+    const unneeded = [...pulled.values()].filter(({ reference }) => !wanted.has(reference));
+    const ofImage = unneeded.filter((image) => image.id === id).slice(0, -limits.namesOfImage);
+    const beyond = unneeded.slice(0, Math.max(0, pulled.size - imagesRecorded));
+    for (const image of new Set([...ofImage, ...beyond])) await trimName(image);
+  };
+
+  const trimName = async (image: PulledImage): Promise<void> => {
+    const { id, reference, usedAtMs } = image;
+    // The name may be that of another image now.
+    const isThere = policy !== 'none' && (await engine.imageId(reference)) === id;
+    // Pulled again meanwhile.
+    if (pulled.get(key(id, reference)) !== image) return;
+    const removal = { id, name: reference, bytes: 0, unusedMs: Math.max(0, nowMs() - usedAtMs) };
+    if (isThere && !(await remove(removal))) record(id, reference);
+    else pulled.delete(key(id, reference));
   };
 
   /**
@@ -169,14 +194,17 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
     }
   };
 
-  const remove = async ({ id, name, bytes, unusedMs }: Removal): Promise<void> => {
+  /** False: it is still there. */
+  const remove = async ({ id, name, bytes, unusedMs }: Removal): Promise<boolean> => {
     try {
-      if (!(await engine.removeImage(name))) return;
+      if (!(await engine.removeImage(name))) return true;
       parts.metrics.imageRemoved();
       log.info('image_removed', { image: id, name, bytes, unusedMs });
+      return true;
     } catch (error) {
       // A new container uses it, or it has names that the agent does not know.
       log[isRefusal(error, 409) ? 'debug' : 'warn']('image_remove_failed', { image: id, name, error });
+      return false;
     }
   };
 
@@ -184,21 +212,28 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
   const removeUnused = async (isNext: (removal: Removal) => Promise<boolean>): Promise<void> => {
     // An image that is pulled while the engine lists its images may be missing from the list.
     const before = [...pulled];
+    const ofImage = new Map<string, PulledImage[]>();
+    for (const image of pulled.values()) ofImage.set(image.id, [...(ofImage.get(image.id) ?? []), image]);
     const accessible = parts.access.images();
-    const images = await engine.images();
-    const present = new Set(images.map(({ Id }) => Id));
+    const gone = new Set([...ofImage.keys(), ...accessible]);
+    const removals: Removal[] = [];
+    await engine.images((image) => {
+      gone.delete(image.Id);
+      if (removals.length >= removalsWeighed) return;
+      removals.push(...removalsOf(image, ofImage.get(image.Id) ?? [], { policy, nowMs: nowMs() }));
+    });
     for (const [entry, image] of before) {
-      if (!present.has(image.id) && pulled.get(entry) === image) pulled.delete(entry);
+      if (gone.has(image.id) && pulled.get(entry) === image) pulled.delete(entry);
     }
-    for (const id of accessible) if (!present.has(id)) parts.access.forget(id);
+    for (const id of accessible) if (gone.has(id)) parts.access.forget(id);
     file.touch();
     if (policy === 'none') return;
     const kept = new Set(await engine.imagesInUse());
     const lookedUp = new Set<string>();
     await lookUpWanted(kept, lookedUp);
     for (const id of kept) used(id);
-    for (const removal of removalsOf(images, [...pulled.values()], kept, { policy, nowMs: nowMs() })) {
-      if (!(await isNext(removal))) continue;
+    for (const removal of inOrder(removals)) {
+      if (kept.has(removal.id) || !(await isNext(removal))) continue;
       await lookUpWanted(kept, lookedUp);
       if (!kept.has(removal.id)) await remove(removal);
     }

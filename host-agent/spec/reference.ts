@@ -15,23 +15,6 @@ const grammar = {
 };
 
 /**
- * The digest that an image has in the repository of a reference; undefined: it was not pulled from
- * there.
- * @param known `repository@digest`, as the engine has them of the image
- */
-export function digestFor(reference: string, known: readonly string[]): string | undefined {
-  const repository = familiar(repositoryOf(reference));
-  const found = known.find((one) => familiar(repositoryOf(one)) === repository)?.split('@')[1];
-  return found !== undefined && grammar.digest.test(found) ? found : undefined;
-}
-
-/** `r.example:5000/team/web:1`, and the same by digest → `r.example:5000/team/web` */
-export const repositoryOf = (reference: string): string => reference.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
-
-/** Docker leaves out its own registry and the folder of its official images. */
-const familiar = (repository: string): string => repository.replace(/^(?:docker\.io\/)?(?:library\/)?/, '');
-
-/**
  * The image by name. A digest wins over a tag. Checked again here, because it goes into a URL path.
  */
 export function referenceOf(container: DesiredContainer): Reference {

@@ -63,6 +63,8 @@ export const agent = {
   imageOtherBytes: 32 * KiB,
   imagePorts: 256,
   imageVolumes: 16,
+  /** Names of one image that are kept, of those that no container here needs. */
+  namesOfImage: 16,
   /** Characters of the path of a volume in a report; a longer one is not reported. */
   volumePathChars: 512,
   /** Time for which a host keeps the volumes of a container that has left it. */

@@ -78,7 +78,7 @@ export function compareApi(left: string, right: string): number {
   return leftMajor - rightMajor || leftMinor - rightMinor;
 }
 
-export function parse<T>(name: string, decoder: (bytes: Uint8Array) => T, reply: Reply): T {
+export function parse<T>(name: string, decoder: (bytes: Uint8Array) => T, reply: Pick<Reply, 'body'>): T {
   try {
     return decoder(reply.body);
   } catch (error) {

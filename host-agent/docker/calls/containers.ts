@@ -6,7 +6,7 @@ import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { decode, shapes, type EngineEvent, type Inspection, type Stats, type Summary } from '../answers.ts';
 import { asEngineError, listCall } from '../errors.ts';
-import { JsonFilter } from '../json-filter.ts';
+import { JsonFilter, type Shape } from '../json-filter.ts';
 import { filtering, type OpenReply } from '../transport.ts';
 import { json, labelFilter, parse, type EngineClient, type Labels } from './client.ts';
 
@@ -90,7 +90,7 @@ export interface ContainerCalls {
   logs(id: string, options: { follow: boolean; since: string }, signal: AbortSignal): Promise<OpenReply>;
   /** Events of containers that bear every one of the labels. */
   events(labels: Labels, signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
-  /** Events after which other images or networks are there. They bear no labels of ours. */
+  /** Events after which other images or networks are there: what they do, and nothing of what. */
   changes(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
 }
 
@@ -189,21 +189,21 @@ export function containerCalls({ ask, post, open }: EngineClient): ContainerCall
     events: async (labels, signal) => {
       const path = `/events?filters=${labelFilter(labels, { type: ['container'] })}`;
       const { stream } = await open({ name: 'events', method: 'GET', path, signal });
-      return decodeEvents(stream);
+      return decodeEvents(stream, shapes.event);
     },
     changes: async (signal) => {
       const path = `/events?filters=${labelFilter({}, { type: ['image', 'network'], event: changeActions })}`;
       const { stream } = await open({ name: 'events', method: 'GET', path, signal });
-      return decodeEvents(stream);
+      return decodeEvents(stream, shapes.change);
     },
   };
 }
 
 const changeActions = ['create', 'destroy', 'remove', 'delete', 'import', 'load', 'pull', 'tag', 'untag'];
 
-async function* decodeEvents(stream: OpenReply['stream']): AsyncGenerator<EngineEvent> {
+async function* decodeEvents(stream: OpenReply['stream'], shape: Shape): AsyncGenerator<EngineEvent> {
   const name = 'events';
-  const filter = new JsonFilter(shapes.event, limits.engineLineBytes);
+  const filter = new JsonFilter(shape, limits.engineLineBytes);
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       for (const event of filtering(name, () => filter.push(chunk))) yield decode.event(event);

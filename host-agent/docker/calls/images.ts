@@ -3,6 +3,8 @@ import { withAbort } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { decode, shapes, type ImageDetails, type ImageSummary } from '../answers.ts';
 import { asEngineError, EngineError } from '../errors.ts';
+import { digestFor } from '../image-names.ts';
+import { Some, type Shape } from '../json-filter.ts';
 import { lines } from '../ndjson.ts';
 import { PullLines } from '../pull-progress.ts';
 import { parse, type EngineClient } from './client.ts';
@@ -14,18 +16,19 @@ export interface ImageCalls {
   /** The id of an image; undefined: it is not present. */
   imageId(reference: string): Promise<string | undefined>;
   /**
-   * The image's configuration; undefined: no such image. Rejects as `oversized` where it or its
-   * history is beyond `limits.imageConfigBytes`.
+   * The image's configuration, and its digest in the repository of the reference; undefined: no
+   * such image. Rejects as `oversized` where what its maker wrote is beyond
+   * `limits.imageConfigBytes`.
    */
-  imageDetails(id: string): Promise<ImageDetails | undefined>;
+  imageDetails(id: string, reference: string): Promise<ImageDetails | undefined>;
   pull(reference: string, signal: AbortSignal, options?: PullOptions): Promise<void>;
   /**
    * Makes the registry say whether it gives this manifest. A pull by digest does not: engines use
    * a manifest that they have for everyone who asks.
    */
   checkAccess(reference: string, signal: AbortSignal, login?: RegistryLogin): Promise<void>;
-  /** All images of the engine. */
-  images(): Promise<ImageSummary[]>;
+  /** Gives all images of the engine, one after another, as they arrive. */
+  images(each: (image: ImageSummary) => void): Promise<void>;
   /** Ids of the images that any container of the engine is made of. */
   imagesInUse(): Promise<string[]>;
   /**
@@ -76,16 +79,19 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
     const reply = await ask(call, [200, 404]);
     return reply.status === 404 ? undefined : parse(name, decode.image, reply).Id;
   },
-  imageDetails: async (id) => {
+  imageDetails: async (id, reference) => {
     const name = 'image inspect';
-    const bounds = { keep: shapes.imageDetails, maxBytes: limits.imageConfigBytes };
-    const reply = await ask({ name, method: 'GET', path: `/images/${id}/json`, ...bounds }, [200, 404]);
+    const maxBytes = limits.imageConfigBytes;
+    // Others may have given it thousands of names: one counts.
+    const RepoDigests: Shape = [new Some(1, (known) => digestFor(reference, [known]) !== undefined)];
+    const keep = { ...shapes.imageDetails, RepoDigests };
+    const reply = await ask({ name, method: 'GET', path: `/images/${id}/json`, keep, maxBytes }, [200, 404]);
     if (reply.status === 404) return undefined;
     // Only its size counts.
     const history = { name: 'image history', method: 'GET', path: `/images/${id}/history` } as const;
-    await ask({ ...history, ...bounds, keep: shapes.history }, [200, 404]);
-    const { Id, RepoDigests, Config } = parse(name, decode.imageDetails, reply);
-    return { Id, RepoDigests: RepoDigests ?? null, Config: Config ?? null };
+    await ask({ ...history, keep: shapes.history, maxBytes }, [200, 404]);
+    const { Id, RepoDigests: digests, Config } = parse(name, decode.imageDetails, reply);
+    return { Id, RepoDigests: digests ?? null, Config: Config ?? null };
   },
 
   pull: async (reference, signal, { onLine, login } = {}) => {
@@ -133,9 +139,10 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
     }
   },
 
-  images: async () => {
-    const call = { name: 'image list', method: 'GET', path: '/images/json', keep: shapes.images } as const;
-    return parse(call.name, decode.images, await ask(call, [200]));
+  images: async (each) => {
+    const name = 'image list';
+    const onElement = (body: Buffer): void => each(parse(name, decode.imageSummary, { body }));
+    await ask({ name, method: 'GET', path: '/images/json', keep: shapes.images, onElement }, [200]);
   },
   imagesInUse: async () => {
     const path = '/containers/json?all=1';

@@ -41,7 +41,7 @@ import { withoutSecrets } from '../../secrets/redact.ts';
 import type { Missing, Values } from '../../secrets/values.ts';
 import { resolveSecrets } from '../../spec/secrets.ts';
 import { createBody, limitsOf, specHash } from '../../spec/create-body.ts';
-import { digestFor } from '../../spec/reference.ts';
+import { digestFor } from '../../docker/image-names.ts';
 import { differ, limitsFrom, sandboxOf } from '../../docker/observed.ts';
 import { createStops } from './stops.ts';
 import { containerName, isOwnedBy, type Owner } from '../../docker/ownership.ts';
@@ -89,8 +89,8 @@ interface ImageUse {
   readonly labels: string[];
   readonly volumes: string[];
   readonly check: ImageCheck | null | undefined;
-  /** `repository@digest` */
-  readonly digests: readonly string[];
+  /** In the repository that it was asked for by; undefined: it was not pulled from there. */
+  readonly digest: string | undefined;
 }
 
 const failed = (reason: Reason, message: string): Outcome => ({
@@ -148,7 +148,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     if (files.kind === 'missing') return missing(files);
     const declared = await parts.declaredFiles.prepare(container, specHash(container));
     if (declared.kind === 'missing') return missingFile(declared);
-    const image = await checkImage(imageId);
+    const image = await checkImage(imageId, reference);
     if (image === undefined) return imageGone(reference);
     if ('refused' in image) return failed('image_refused', image.refused);
     const network = await ensureNetwork();
@@ -174,7 +174,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
       inNetwork?.attach(container, sandbox).catch(() => undefined);
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
-    const digest = digestFor(reference, image.digests);
+    const { digest } = image;
     const createInput = {
       ...(digest === undefined ? {} : { resolved: { digest, resolved_at: timestamp(parts.nowMs()) } }),
       ...{ owner, container, reference, imageId, imageLabels: image.labels, imageCheck: image.check, sandbox },
@@ -221,18 +221,18 @@ export function createExecutor(parts: ExecutorParts): Executor {
   };
 
   /** Undefined: the image is gone. */
-  const checkImage = async (id: string): Promise<{ refused: string } | ImageUse | undefined> => {
+  const checkImage = async (id: string, reference: string): Promise<{ refused: string } | ImageUse | undefined> => {
     // Before the engine is asked, which reads all of it.
     const bytes = (await parts.configBytes(id)) ?? 0;
     if (bytes > limits.imageConfigBytes) return { refused: imageTooLarge };
     try {
-      const details = await engine.imageDetails(id);
+      const details = await engine.imageDetails(id, reference);
       if (details === undefined) return undefined;
       const refused = imageFault(details);
       if (refused !== undefined) return { refused };
       const check = details.Config?.Healthcheck;
-      const digests = details.RepoDigests ?? [];
-      return { labels: labelNames(details), volumes: volumePaths(details), check, digests };
+      const digest = digestFor(reference, details.RepoDigests ?? []);
+      return { labels: labelNames(details), volumes: volumePaths(details), check, digest };
     } catch (error) {
       if (isOversized(error)) return { refused: imageTooLarge };
       throw error;

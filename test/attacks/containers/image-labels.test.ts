@@ -1,7 +1,8 @@
 /**
- * A tenant runs an image whose label is 4 MiB long: the engine repeats it for every container, in
- * every list and event. The image must be refused, and an engine that already holds such containers
- * must not hide the others from the agent.
+ * A tenant runs an image whose labels are 4 MiB long, one of them by the name of a label of ours:
+ * the engine repeats them for every container, in every list and event, and in the events of the
+ * image. The image must be refused, and an engine that already holds such containers must not hide
+ * the others from the agent.
  */
 import t from 'tap';
 import { v7 } from 'uuid';
@@ -18,9 +19,9 @@ import { containerName, labels, ownerLabels } from '../../../host-agent/docker/o
  * So many containers that their list is larger than what the agent keeps of an answer
  * (`limits.engineAnswerBytes`).
  */
-const fromBefore = 2;
+const fromBefore = 3;
 
-t.test('an image with a label of 4 MiB', async (t) => {
+t.test('an image with labels of 4 MiB', async (t) => {
   const { controlPlane, engine, registry, agent, script } = await startRig(t);
   const owner = { cluster: controlPlane.cluster, host };
   const cmd = ['sh', '-c', steady];
@@ -29,7 +30,8 @@ t.test('an image with a label of 4 MiB', async (t) => {
     await pushTestImage(registry, { repository, tag, cmd, ...image });
     return { registry, repository, tag, cpu_millis: 10 };
   };
-  const flood = await push('flood', { labels: { flood: 'x'.repeat(4_190_000) } });
+  const half = 'x'.repeat(2_080_000);
+  const flood = await push('flood', { labels: { flood: half, [labels.path]: half } });
   const reference = `${registry}/${flood.repository}:flood`;
   await engine.call('POST', `/images/create?fromImage=${encodeURIComponent(reference)}`);
 
@@ -52,13 +54,13 @@ t.test('an image with a label of 4 MiB', async (t) => {
     });
     t.equal(made.status, 201, made.text);
   }
-  const [first, second] = before.map(({ id }) => id) as [ContainerId, ContainerId];
+  const [first, second, third] = before.map(({ id }) => id) as [ContainerId, ContainerId, ContainerId];
   const process = agent();
   const isRunning = ({ observation }: { observation: { status: string } }) => observation.status === 'running';
 
   await t.test('the agent still manages containers of that image that exist', async (t) => {
     const plain = controlPlane.desire({ ...(await script('labels-plain', steady)), cpu_millis: 10 });
-    await Promise.all([first, second, plain.id].map((id) => controlPlane.reported(id, isRunning)));
+    await Promise.all([first, second, third, plain.id].map((id) => controlPlane.reported(id, isRunning)));
     controlPlane.desire({ id: first, desired: 'removed' });
     await controlPlane.reported(first, ({ gone }) => gone);
     t.same(await engine.containers(first), []);
@@ -68,6 +70,22 @@ t.test('an image with a label of 4 MiB', async (t) => {
     await engine.call('POST', `/containers/${containerName(owner, second)}/kill`);
     const crashed = await controlPlane.reported(second, ({ observation }) => observation.restart_count > 0);
     t.match(crashed.observation.status, /running|starting|backoff/);
+    t.notOk(process.lines.some(({ event }) => event === 'engine_events_lost'));
+  });
+
+  await t.test('and those of images', async (t) => {
+    const ours = await push('ours', { labels: { [labels.tenant]: 'x'.repeat(1_100_000) } });
+    const { id } = controlPlane.desire(ours);
+    const { observation } = await controlPlane.reported(id, ({ observation: { status } }) => status === 'failed');
+    t.match(observation, { reason: 'image_refused', message: /labels/ });
+    for (const name of ['other', 'another']) {
+      const to = `repo=${encodeURIComponent(`longshore.invalid/${name}`)}`;
+      const { status } = await engine.call('POST', `/images/${registry}/${ours.repository}:ours/tag?${to}`);
+      t.equal(status, 201);
+      await engine.call('DELETE', `/images/longshore.invalid/${name}`);
+    }
+    await engine.call('POST', `/containers/${containerName(owner, third)}/kill`);
+    await controlPlane.reported(third, ({ observation: { restart_count } }) => restart_count > 0);
     t.notOk(process.lines.some(({ event }) => event === 'engine_events_lost'));
   });
 

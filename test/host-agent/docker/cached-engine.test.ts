@@ -236,7 +236,7 @@ t.test('images and the network are asked for once, until one of them changes', a
   const { engine, model, made } = await rig();
   const ask = async (): Promise<void> => {
     await engine.imageId(image);
-    await engine.imageDetails(image);
+    await engine.imageDetails(image, image);
     await engine.networks(ownerLabels(owner));
   };
   await ask();

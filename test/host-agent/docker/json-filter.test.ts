@@ -1,10 +1,16 @@
 /** The filter keeps only the members that the agent reads, while an answer arrives. */
 import t from 'tap';
 import fc from 'fast-check';
-import { JsonFilter, type Shape } from '../../../host-agent/docker/json-filter.ts';
+import { JsonFilter, Some, type Shape } from '../../../host-agent/docker/json-filter.ts';
 
-function sieved(shape: Shape, text: string, sizes: readonly number[] = [], maxBytes = 1_000_000): unknown[] {
-  const filter = new JsonFilter(shape, maxBytes);
+function sieved(
+  shape: Shape,
+  text: string,
+  sizes: readonly number[] = [],
+  maxBytes = 1_000_000,
+  isList = false,
+): unknown[] {
+  const filter = new JsonFilter(shape, maxBytes, isList);
   const bytes = Buffer.from(text);
   const documents: Buffer[] = [];
   let from = 0;
@@ -19,12 +25,18 @@ function sieved(shape: Shape, text: string, sizes: readonly number[] = [], maxBy
 /** The expected result, from the whole value. */
 function kept(shape: Shape | undefined, value: unknown): unknown {
   if (shape === undefined || shape === true || value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value)) return Array.isArray(shape) ? value.map((each) => kept(shape[0] as Shape, each)) : [];
+  if (Array.isArray(value)) {
+    const [each] = Array.isArray(shape) ? (shape as readonly [Shape | Some]) : [];
+    if (!(each instanceof Some)) return each === undefined ? [] : value.map((element) => kept(each, element));
+    return value.filter((element) => typeof element === 'string' && each.wants(element)).slice(0, each.max);
+  }
   if (Array.isArray(shape) || typeof shape === 'number') return {};
   const members = Object.entries(value).filter(([name]) => Object.hasOwn(shape, name));
   const shapes = shape as Readonly<Record<string, Shape>>;
   return Object.fromEntries(members.map(([name, each]) => [name, kept(shapes[name], each)]));
 }
+
+const isWanted = (text: string): boolean => text.startsWith('b');
 
 for (const [name, shape, text, expected] of [
   ['members that the shape names', { a: true }, '{"b":[1,{"a":2}],"a":{"x":[1]},"c":"}"}', [{ a: { x: [1] } }]],
@@ -44,6 +56,19 @@ for (const [name, shape, text, expected] of [
     '{"a":{"x":1},"b":[1],"c":12345}',
     [{ a: {}, b: [], c: 12345 }],
   ],
+  [
+    'the first wanted strings',
+    { a: [new Some(2, isWanted)] },
+    '{"a":["x","b1","b2","b3"],"c":1}',
+    [{ a: ['b1', 'b2'] }],
+  ],
+  [
+    'and nothing else',
+    [new Some(9, isWanted)],
+    '[1,"b\\u0031",{"a":["b"]},null,["b"],"\\"b","b\\\\"]',
+    [['b1', 'b\\']],
+  ],
+  ['no string beyond any name', [new Some(9)], `["${'x'.repeat(513)}","${'y'.repeat(512)}"]`, [['y'.repeat(512)]]],
   ['nothing', [true], '', []],
 ] as const) {
   t.test(name, (t) => {
@@ -69,6 +94,7 @@ t.test('the result equals parsing all and dropping the rest, for any cut of the 
       { maxDepth: 4 },
       fc.constant<Shape>(true),
       tie('shape').map((each): Shape => [each]),
+      fc.nat({ max: 3 }).map((max): Shape => [new Some(max, (text) => !text.includes('{'))]),
       fc.dictionary(name, tie('shape'), { maxKeys: 4 }),
     ),
   }));
@@ -81,6 +107,11 @@ t.test('the result equals parsing all and dropping the rest, for any cut of the 
       // Compared as JSON: the filter keeps the text of numbers, and repeated names.
       t.same(first, JSON.parse(JSON.stringify(kept(keep, all))));
       t.equal(more.length, 0);
+      if (Array.isArray(all) && Array.isArray(keep) && !(keep[0] instanceof Some)) {
+        const elements = all.filter((each) => typeof each === 'object' && each !== null);
+        const listed = sieved(keep, JSON.stringify(elements, null, space), cuts, undefined, true);
+        t.same(listed, JSON.parse(JSON.stringify(kept(keep, elements))), 'the elements of a list, one after another');
+      }
     }),
     { numRuns: 500 },
   );
@@ -106,6 +137,15 @@ t.test('a prefix is the same for any cut, and bounds what is kept', (t) => {
     t.same(sieved({ a: 64, c: true }, text, cuts, 100), [{ a: 'exec_create: x', c: 2 }], String(size));
   }
   t.same(sieved({ a: 4 }, JSON.stringify({ a: 'x'.repeat(100_000) }), [50_000], 100), [{ a: 'xxxx' }]);
+  t.end();
+});
+
+t.test('of a list, each element is bounded, and their number is not', (t) => {
+  const list = JSON.stringify(Array.from({ length: 100 }, (_, a) => ({ a, b: 'x'.repeat(100) })));
+  t.equal(sieved([{ a: true, b: true }], list, [], 200, true).length, 100);
+  t.throws(() => sieved([{ a: true, b: true }], list, [], 100, true), { message: /more than 100 bytes/ });
+  t.same(sieved([{ a: true }], '[]', [], 100, true), []);
+  t.throws(() => sieved([{ a: true }], '[{"a":1}', [], 100, true), { message: /cut off/ });
   t.end();
 });
 

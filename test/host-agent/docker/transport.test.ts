@@ -3,8 +3,10 @@ import t, { type Test } from 'tap';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createEngineClient, type EngineClient } from '../../../host-agent/docker/calls/client.ts';
+import type { EngineEvent, ImageSummary } from '../../../host-agent/docker/answers.ts';
 import { createEngine, type Engine } from '../../../host-agent/docker/engine.ts';
 import { EngineError, isOutage } from '../../../host-agent/docker/errors.ts';
+import { labels } from '../../../host-agent/docker/ownership.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
@@ -140,10 +142,52 @@ t.test('a list is read whatever its labels hold; only an oversized answer fails'
   const listed = await engine.list({});
   t.equal(listed.length, 21);
   t.same(listed.at(-1), { Id: 'last', Labels: { 'longshore.host': 'h1' }, State: 'running', Status: 'Up' });
-  t.match((await faultOf(engine.imageDetails('x'))).fault, { kind: 'oversized' });
-  t.match(await engine.imageDetails('small'), { Id: 'sha256:y', Config: { User: 'root' } });
-  t.match((await faultOf(engine.imageDetails('long'))).fault, { kind: 'oversized' }, 'its history');
+  t.match((await faultOf(engine.imageDetails('x', 'r/x:1'))).fault, { kind: 'oversized' });
+  t.match(await engine.imageDetails('small', 'r/small:1'), { Id: 'sha256:y', Config: { User: 'root' } });
+  t.match((await faultOf(engine.imageDetails('long', 'r/long:1'))).fault, { kind: 'oversized' }, 'its history');
   t.equal(await engine.imageId('x'), 'sha256:x');
+});
+
+t.test('however many names others gave an image, it is read, and so is the list of images', async (t) => {
+  const digest = `sha256:${'a'.repeat(64)}`;
+  const names = Array.from({ length: 20_000 }, (_, index) => `evil.example/${'n'.repeat(200)}/${index}`);
+  const digests = names.map((name) => `${name}@${digest}`);
+  const image = { Id: 'sha256:x', RepoTags: names, RepoDigests: [...digests, `r.example/web@${digest}`], Config: {} };
+  const engine = await fakeEngine(t, (path, response) => {
+    if (path === '/version') response.end(version('1.41'));
+    else if (path.includes('/history')) response.end('[]');
+    else if (path.endsWith('/images/json')) response.end(JSON.stringify([image, { Id: 'sha256:y', Size: 1 }]));
+    else response.end(JSON.stringify(image));
+  });
+  const details = await engine.imageDetails('x', 'r.example/web:1');
+  t.same(details, { Id: 'sha256:x', RepoDigests: [`r.example/web@${digest}`], Config: {} });
+  t.same((await engine.imageDetails('x', 'elsewhere.example/web:1'))?.RepoDigests, []);
+  const listed: ImageSummary[] = [];
+  await engine.images((each) => listed.push(each));
+  t.same(
+    listed.map(({ Id }) => Id),
+    ['sha256:x', 'sha256:y'],
+  );
+  t.ok(Number(listed[0]?.RepoTags?.length) < 5000, 'with some of its names');
+});
+
+t.test('events are read whatever the labels of an image are', async (t) => {
+  const flood = Object.fromEntries(Object.values(labels).map((name) => [name, 'x'.repeat(1024 * 1024)]));
+  const line = (Action: string, more: object) =>
+    `${JSON.stringify({ Action, Actor: { ID: 'd1', Attributes: { ...flood, ...more } } })}\n`;
+  const engine = await fakeEngine(t, (path, response) => {
+    if (path === '/version') response.end(version('1.41'));
+    else response.end(`${line('pull', {})}${line('die', { exitCode: '7', [labels.tenant]: 'acme' })}`);
+  });
+  const { signal } = new AbortController();
+  const all = async (events: AsyncIterable<EngineEvent>): Promise<EngineEvent[]> => {
+    const found: EngineEvent[] = [];
+    for await (const event of events) found.push(event);
+    return found;
+  };
+  t.same(await all(await engine.changes(signal)), [{ Action: 'pull' }, { Action: 'die' }]);
+  const [, died] = await all(await engine.events({}, signal));
+  t.match(died, { Action: 'die', Actor: { ID: 'd1', Attributes: { exitCode: '7', [labels.tenant]: 'acme' } } });
 });
 
 t.test('a refusal keeps the words of the engine or of a proxy', async (t) => {

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { loadImageAccess, type Who } from '../../../host-agent/images/access.ts';
-import { repositoryOf } from '../../../host-agent/spec/reference.ts';
+import { repositoryOf } from '../../../host-agent/docker/image-names.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';

@@ -1,15 +1,18 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { createEngine } from '../../../host-agent/docker/engine.ts';
 import type { Call, Reply, Transport } from '../../../host-agent/docker/transport.ts';
 import {
   createImageCollector,
-  familiar,
+  inOrder,
   removalsOf,
   type ImagePolicy,
   type PulledImage,
 } from '../../../host-agent/images/collector.ts';
 import { createLog } from '../../../lib/log.ts';
+import { limits } from '../../../schemas/limits.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { quietDisk } from '../support/disk.ts';
 
@@ -25,21 +28,18 @@ const cases: readonly [
   name: string,
   images: ReturnType<typeof image>[],
   pulled: PulledImage[],
-  kept: string[],
   policy: ImagePolicy,
   expected: string[],
 ][] = [
-  ['an unused image that the agent pulled', [image('a', ['r:1'])], [pulled('a', 'r:1')], [], 'pulled', ['r:1']],
-  ['not an image in use or wanted', [image('a', ['r:1'])], [pulled('a', 'r:1')], ['a'], 'pulled', []],
-  ['not an image of others', [image('a', ['r:1'])], [], [], 'pulled', []],
-  ['not an untagged image of others', [image('a', null)], [], [], 'pulled', []],
-  ['any unused image, if all are collected', [image('a', ['r:1', 's:1'])], [], [], 'all', ['r:1', 's:1']],
-  ['not the tags of others', [image('a', ['r:1', 's:1'])], [pulled('a', 'r:1')], [], 'pulled', ['r:1']],
+  ['an unused image that the agent pulled', [image('a', ['r:1'])], [pulled('a', 'r:1')], 'pulled', ['r:1']],
+  ['not an image of others', [image('a', ['r:1'])], [], 'pulled', []],
+  ['not an untagged image of others', [image('a', null)], [], 'pulled', []],
+  ['any unused image, if all are collected', [image('a', ['r:1', 's:1'])], [], 'all', ['r:1', 's:1']],
+  ['not the tags of others', [image('a', ['r:1', 's:1'])], [pulled('a', 'r:1')], 'pulled', ['r:1']],
   [
     'the longest unused first',
     [image('a', ['r:1']), image('b', ['r:2'])],
     [pulled('a', 'r:1', 2), pulled('b', 'r:2', 1)],
-    [],
     'pulled',
     ['r:2', 'r:1'],
   ],
@@ -47,7 +47,6 @@ const cases: readonly [
     'of those unused for as long, the largest first',
     [image('a', ['r:1'], null, 10), image('b', ['r:2'], null, 20)],
     [pulled('a', 'r:1'), pulled('b', 'r:2')],
-    [],
     'pulled',
     ['r:2', 'r:1'],
   ],
@@ -55,7 +54,6 @@ const cases: readonly [
     'a small one unused for long before a large one used lately',
     [image('a', ['r:1'], null, 1000), image('b', ['r:2'], null, 100)],
     [pulled('a', 'r:1', 98), pulled('b', 'r:2', 1)],
-    [],
     'pulled',
     ['r:2', 'r:1'],
   ],
@@ -63,47 +61,51 @@ const cases: readonly [
     'one that was used after a clock stepped back, last',
     [image('a', ['r:1'], null, 10), image('b', ['r:2'], null, 10)],
     [pulled('a', 'r:1', 500), pulled('b', 'r:2', 99)],
-    [],
     'pulled',
     ['r:2', 'r:1'],
   ],
-  ['an image that lost its tag', [image('a', null)], [pulled('a', 'r:1')], [], 'pulled', ['a']],
-  ['not if others have it by digest', [image('a', [], ['r@d', 's@d'])], [pulled('a', 'r:1')], [], 'pulled', []],
-  ['a tag that moved to another image stays there', [image('b', ['r:1'])], [pulled('a', 'r:1')], [], 'pulled', []],
+  ['an image that lost its tag', [image('a', null)], [pulled('a', 'r:1')], 'pulled', ['a']],
+  ['a digest that lost its tag', [image('a', [], ['r@d', 's@d'])], [pulled('a', 'r:1')], 'pulled', ['r@d']],
+  ['not by digests of others', [image('a', null, ['s@d'])], [pulled('a', 'r:1')], 'pulled', []],
+  ['not digests that go with a tag', [image('a', ['r:1'], ['r@d'])], [pulled('a', 'r:1')], 'pulled', ['r:1']],
+  [
+    'what was pulled by digest',
+    [image('a', null, ['nginx@d', 's@d'])],
+    [pulled('a', 'docker.io/library/nginx@d')],
+    'pulled',
+    ['nginx@d'],
+  ],
+  ['all names, if all are collected', [image('a', ['<none>:<none>'], ['r@d', 's@d'])], [], 'all', ['r@d', 's@d']],
+  ['a tag that moved to another image stays there', [image('b', ['r:1'])], [pulled('a', 'r:1')], 'pulled', []],
   [
     'a name of Docker Hub',
     [image('a', ['nginx:1'])],
     [pulled('a', 'docker.io/library/nginx:1')],
-    [],
     'pulled',
     ['nginx:1'],
   ],
-  ['nothing, if none are collected', [image('a', ['r:1'])], [pulled('a', 'r:1')], [], 'none', []],
+  ['nothing, if none are collected', [image('a', ['r:1'])], [pulled('a', 'r:1')], 'none', []],
 ];
-for (const [name, images, record, kept, policy, expected] of cases) {
+for (const [name, images, record, policy, expected] of cases) {
   t.test(`collects ${name}`, (t) => {
+    const recorded = (image: string) => record.filter(({ id }) => id === image);
+    const removals = images.flatMap((each) => removalsOf(each, recorded(each.Id), { policy, nowMs: 100 }));
     t.same(
-      removalsOf(images, record, new Set(kept), { policy, nowMs: 100 }).map(({ name }) => name),
+      inOrder(removals).map(({ name }) => name),
       expected,
     );
     t.end();
   });
 }
 
-t.test('references are compared in the form that the engine shows', (t) => {
-  t.equal(familiar('docker.io/library/nginx:1'), 'nginx:1');
-  t.equal(familiar('docker.io/acme/web:1'), 'acme/web:1');
-  t.equal(familiar('127.0.0.1:5000/library/web:1'), '127.0.0.1:5000/library/web:1');
-  t.end();
-});
-
 /** An engine that has images alone. `listed` delays its list, which is that of the request. */
 class ImagesOfEngine implements Transport {
   readonly present = new Map<string, string>();
   listed: Promise<void> = Promise.resolve();
   inUse: string[] = [];
+  idOf = (name: string): string => name;
 
-  async call({ method, path: versioned }: Call): Promise<Reply> {
+  async call({ method, path: versioned, onElement }: Call): Promise<Reply> {
     const path = versioned.replace(/^\/v[\d.]+/, '');
     if (path === '/version') return this.#reply(200, { Version: '20.10', ApiVersion: '1.41', MinAPIVersion: '1.12' });
     if (path.startsWith('/containers/json')) {
@@ -113,7 +115,8 @@ class ImagesOfEngine implements Transport {
     if (path === '/images/json') {
       const list = [...this.present].map(([name, Id]) => ({ Id, RepoTags: [name], RepoDigests: null }));
       await this.listed;
-      return this.#reply(200, list);
+      for (const each of list) onElement?.(Buffer.from(JSON.stringify(each)));
+      return this.#reply(200, []);
     }
     const name = /^\/images\/(.+?)(?:\/json)?$/.exec(path)?.[1] ?? '';
     const id = this.present.get(name);
@@ -124,7 +127,7 @@ class ImagesOfEngine implements Transport {
 
   open({ path }: Call) {
     const name = decodeURIComponent(path.slice(path.indexOf('=') + 1));
-    this.present.set(name, `sha256:${name}`);
+    this.present.set(name, `sha256:${this.idOf(name)}`);
     return Promise.resolve({ status: 200, headers: {}, stream: Readable.from([]) });
   }
 
@@ -142,11 +145,12 @@ const collectorOf = async (
   wanted: () => string[] = () => [],
   nowMs = () => 0,
   policy: ImagePolicy = 'pulled',
+  stateDir = temporaryFolder(t),
 ) =>
   createImageCollector({
     access: { images: () => new Set(['sha256:never']), forget: (id) => void forgotten.push(id) },
     engine: createEngine(docker),
-    stateDir: temporaryFolder(t),
+    stateDir,
     policy,
     wanted,
     nowMs,
@@ -226,5 +230,48 @@ t.test('an image that is pulled while the engine lists its images is collected l
   t.same([...docker.present.keys()], ['r:1'], 'it was not on the list');
   await collector.collect(() => Promise.resolve(true));
   t.same([...docker.present.keys()], []);
+  await collector.flush();
+});
+
+t.test('of many names of one image, the oldest that no container needs go', async (t) => {
+  const docker = new ImagesOfEngine();
+  docker.idOf = (name) => name.replace(/^.*\//, '');
+  docker.present.set('foreign/one', 'sha256:one');
+  const collector = await collectorOf(t, docker, () => ['r0/one', 'r2/one']);
+  const names = Array.from({ length: limits.namesOfImage + 4 }, (_, index) => `r${index}/one`);
+  await collector.recording.pull('r/other', signal);
+  for (const name of names.slice(0, 4)) await collector.recording.pull(name, signal);
+  docker.present.set('r3/one', 'sha256:moved');
+  for (const name of names.slice(4)) await collector.recording.pull(name, signal);
+  t.same([...docker.present.keys()], ['foreign/one', 'r/other', ...names.filter((name) => name !== 'r1/one')]);
+  await collector.recording.pull('r4/one', signal);
+  await collector.recording.pull('more/one', signal);
+  t.notOk(docker.present.has('r5/one'), 'the oldest, not the one that was pulled again');
+  t.ok(docker.present.has('r4/one'));
+  await collector.flush();
+});
+
+t.test('of a full record, the names that were unused the longest go', async (t) => {
+  const docker = new ImagesOfEngine();
+  const stateDir = temporaryFolder(t);
+  const images = Array.from({ length: 5000 }, (_, index) => pulled(`sha256:r${index}`, `r${index}`));
+  for (const { id, reference } of images) docker.present.set(reference, id);
+  writeFileSync(join(stateDir, 'images.json'), JSON.stringify({ v: 1, images }));
+  const collector = await collectorOf(t, docker, () => ['r0'], undefined, undefined, stateDir);
+  await collector.recording.create('container', { Image: 'sha256:r1', Labels: {}, HostConfig: {} });
+  for (const name of ['a', 'b']) await collector.recording.pull(name, signal);
+  t.same(
+    ['r0', 'r1', 'r2', 'r3', 'r4', 'a', 'b'].filter((name) => docker.present.has(name)),
+    ['r0', 'r1', 'r4', 'a', 'b'],
+  );
+  await collector.flush();
+});
+
+t.test('no name goes where none are collected', async (t) => {
+  const docker = new ImagesOfEngine();
+  docker.idOf = () => 'one';
+  const collector = await collectorOf(t, docker, undefined, undefined, 'none');
+  for (let index = 0; index < 2 * limits.namesOfImage; index++) await collector.recording.pull(`r${index}`, signal);
+  t.equal(docker.present.size, 2 * limits.namesOfImage);
   await collector.flush();
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { digestFor, referenceOf } from '../../../host-agent/spec/reference.ts';
+import { referenceOf } from '../../../host-agent/spec/reference.ts';
 import { container } from '../support/decisions.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
@@ -26,17 +26,5 @@ t.test('a reference that would leave the path of a call is invalid', (t) => {
   ]) {
     t.match(referenceOf(container(changes)), { kind: 'invalid' });
   }
-  t.end();
-});
-
-t.test('the digest that an image has in the repository of a reference', (t) => {
-  const other = `sha256:${'b'.repeat(64)}`;
-  const known = [`ghcr.io/team/web@${other}`, `127.0.0.1:5000/team/web@${digest}`, `nginx@${other}`];
-  t.equal(digestFor('127.0.0.1:5000/team/web:1', known), digest);
-  t.equal(digestFor(`127.0.0.1:5000/team/web@${digest}`, known), digest);
-  t.equal(digestFor('docker.io/library/nginx:1', known), other, 'as Docker writes it');
-  t.equal(digestFor('docker.io/library/nginx:1', [`docker.io/library/nginx@${other}`]), other, 'as Podman writes it');
-  t.equal(digestFor('quay.io/team/web:1', known), undefined, 'it came from elsewhere');
-  t.equal(digestFor('docker.io/library/nginx:1', ['nginx@sha256:../x']), undefined);
   t.end();
 });
