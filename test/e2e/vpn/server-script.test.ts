@@ -1,6 +1,7 @@
 /**
  * The documented script on a VPN server: it never takes another program's interface for the
- * network's, and loads into strongSwan only what has changed.
+ * network's, or addresses that the server has elsewhere for peers', and loads into strongSwan only
+ * what has changed.
  */
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +22,8 @@ t.test('the script of a VPN server', { skip: await skipWithoutScript(...tools) }
   const { server, client } = wires;
   const acme = await rig.client('acme');
   // As if a server of an older release had a network of the name of its network card.
-  await rig.network({ name: 'wire', endpoint: wire.server.ipv4, ipv4_pool: '10.86.0.0/24' });
+  const pools = { ipv4_pool: '172.30.0.0/24', ipv6_pool: '2001:db8:86::/64' };
+  await rig.network({ name: 'wire', endpoint: wire.server.ipv4, ...pools });
   const peer = await rig.peer(acme, { name: 'laptop', network: 'wire' });
   await startStrongswan(server, {});
   // Notes what the script asks of strongSwan.
@@ -41,6 +43,9 @@ t.test('the script of a VPN server', { skip: await skipWithoutScript(...tools) }
     return readFileSync(asked, 'utf8').split('\n').filter(Boolean);
   };
 
+  const rules = async (): Promise<string> =>
+    (await rig.operator.call('GET', '/api/v2/operator/networks/wire/nftables.conf')).text;
+
   await t.test('loads nothing while another interface has the network’s name', async (t) => {
     const { code, stderr } = await apply();
     t.equal(code, 1);
@@ -51,8 +56,7 @@ t.test('the script of a VPN server', { skip: await skipWithoutScript(...tools) }
   });
 
   await t.test('even the rules by themselves do not cut the server off', async (t) => {
-    const rules = (await rig.operator.call('GET', '/api/v2/operator/networks/wire/nftables.conf')).text;
-    writeFileSync(join(server.folder, 'rules'), rules);
+    writeFileSync(join(server.folder, 'rules'), await rules());
     await server.must('nft', ['-f', 'rules']);
     t.ok(
       await client.ping(wire.server.ipv4, 5),
@@ -61,10 +65,63 @@ t.test('the script of a VPN server', { skip: await skipWithoutScript(...tools) }
     await server.must('nft', ['delete', 'table', 'inet', 'longshore-wire']);
   });
 
+  await server.must('ip', ['link', 'set', 'dev', 'wire', 'down']);
+  await server.must('ip', ['link', 'set', 'dev', 'wire', 'name', 'card']);
+  await server.must('ip', ['link', 'set', 'dev', 'card', 'up']);
+  // Linux takes them from an interface that goes down.
+  await server.must('ip', ['address', 'add', `${wire.server.ipv6}/64`, 'dev', 'card', 'nodad']);
+
+  const at = async (machine: typeof server, change: string, what: readonly string[]): Promise<void> => {
+    const family = what.some((word) => word.includes(':')) ? '-6' : '-4';
+    await machine.must('ip', [family, what[0] ?? '', change, ...what.slice(1)]);
+  };
+  const lan: readonly (readonly [server: string, client: string])[] = [
+    ['172.30.0.10/24', '172.30.0.20/24'],
+    ['2001:db8:86::10/64', '2001:db8:86::20/64'],
+  ];
+  const onCard = (text: string, device: string): string[] => [
+    ...['address', text, 'dev', device],
+    ...(text.includes(':') ? ['nodad'] : []),
+  ];
+
+  await t.test('the rules do not cut the server off from a network that has the pools’ addresses', async (t) => {
+    writeFileSync(join(server.folder, 'rules'), await rules());
+    await server.must('nft', ['-f', 'rules']);
+    for (const [here, there] of lan) {
+      await at(server, 'add', onCard(here, 'card'));
+      await at(client, 'add', onCard(there, 'wire'));
+      t.ok(await client.ping(here.replace(/\/.*/, ''), 5), `${here} answers`);
+      await at(client, 'del', onCard(there, 'wire'));
+      await at(server, 'del', onCard(here, 'card'));
+    }
+    await server.must('nft', ['delete', 'table', 'inet', 'longshore-wire']);
+  });
+
+  await t.test('loads nothing while another interface has addresses or routes of the pools', async (t) => {
+    const overlaps = [
+      ...lan.map(([here]) => onCard(here, 'card')),
+      onCard('172.30.0.10/32', 'card'),
+      onCard('172.16.0.10/12', 'card'),
+      onCard('2001:db8:86::10/48', 'card'),
+      ['route', '172.30.0.128/25', 'via', wire.client.ipv4],
+      ['route', '2001:db8:86::/64', 'via', wire.client.ipv6],
+    ];
+    for (const overlap of overlaps) {
+      await at(server, 'add', overlap);
+      const { code, stderr } = await apply();
+      t.equal(code, 1, overlap.join(' '));
+      t.match(stderr, /^wire: the pool (172\.30\.0\.0\/24|2001:db8:86::\/64) overlaps .* dev card/m, overlap.join(' '));
+      t.notMatch((await server.must('nft', ['list', 'ruleset'])).stdout, 'longshore-wire');
+      t.notOk(existsSync(join(server.folder, 'lib/longshore-vpn/wire/nftables.conf')));
+      await at(server, 'del', overlap);
+    }
+  });
+
   await t.test('loads all at first, and after a change', async (t) => {
-    await server.must('ip', ['link', 'set', 'dev', 'wire', 'down']);
-    await server.must('ip', ['link', 'set', 'dev', 'wire', 'name', 'card']);
-    await server.must('ip', ['link', 'set', 'dev', 'card', 'up']);
+    // None of these is in its way: the server's own address on lo, a wider route, an unreachable range.
+    await at(server, 'add', onCard('172.30.0.1/32', 'lo'));
+    await at(server, 'add', ['route', '172.16.0.0/12', 'via', wire.client.ipv4]);
+    await at(server, 'add', ['route', 'unreachable', '2001:db8:86::/64']);
     t.ok((await asks()).includes('--load-all'));
     // What is loaded within a second or two of strongSwan's start is loaded again.
     let again = await asks();

@@ -115,10 +115,11 @@ function chainsOf(rules: Rules): Line[] {
   const { family, pool } = rules;
   const { address, ping } = words[family];
   const poolText = formatCidr(pool);
-  const known = ['jump through_tunnel', `${address} saddr != @peers${family} ${drop('unknown_peer')}`];
+  const known = `${address} saddr != @peers${family} ${drop('unknown_peer')}`;
   return [
     ...block(`chain from_peer${family}`, [
-      ...known,
+      'jump through_tunnel',
+      known,
       `${address} daddr ${poolText} goto between_peers${family}`,
       `${address} daddr @named${family} accept`,
       ...services(rules),
@@ -133,7 +134,7 @@ function chainsOf(rules: Rules): Line[] {
       drop('other_tenant'),
     ]),
     ...block(`chain to_server${family}`, [
-      ...known,
+      known,
       'ct direction reply ct state established,related accept',
       `${address} daddr ${addressAt(pool, serverIndex)} ${ping} accept`,
       ...services(rules),
@@ -161,6 +162,7 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
   const each = (line: (address: string, pool: string, family: Family) => Line): Line[] =>
     families.map(({ family, pool }) => line(words[family].address, formatCidr(pool), family));
   const tunnel = `iifname "${name}" iiftype ${tunnelType}`;
+  const tunnels = [tunnel, 'iifname "ipsec*"', 'meta ipsec exists'];
   // From the tunnel, but not from an address of the pools. A network of an older release may have
   // the name of another program's interface, such as tun0, whose packets are not from here.
   const foreign = isInterfaceOfOthers(name) ? [] : [`${tunnel} ${drop('spoofed')}`];
@@ -175,13 +177,12 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
       ...counters.map((counter) => `counter ${counter} {}`),
       ...families.flatMap(setsOf),
       // A peer's address outside a tunnel, such as on a neighbour's wire, is spoofed.
-      ...block('chain through_tunnel', [
-        `${tunnel} return`,
-        'iifname "ipsec*" return',
-        'meta ipsec exists return',
-        drop('spoofed'),
-      ]),
+      ...block('chain through_tunnel', [...tunnels.map((match) => `${match} return`), drop('spoofed')]),
       ...families.flatMap(chainsOf),
+      ...block(
+        'chain from_tunnel',
+        each((address, pool, family) => `${address} saddr ${pool} goto to_server${family}`),
+      ),
       // Answers to connections that a peer opened; nothing else from outside.
       ...block('chain to_peer', ['ct direction reply ct state established,related accept', drop('inbound')]),
       ...block('chain forward', [
@@ -193,7 +194,9 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
       ...block('chain input', [
         'type filter hook input priority filter; policy accept;',
         'iifname "lo" accept',
-        ...each((address, pool, family) => `${address} saddr ${pool} goto to_server${family}`),
+        // Tunnels alone: if a network around the server has addresses of the pools, too, no rule here
+        // may cut the server off from it.
+        ...tunnels.map((match) => `${match} jump from_tunnel`),
         ...foreign,
       ]),
     ]),
