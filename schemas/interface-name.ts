@@ -1,5 +1,5 @@
 /**
- * Names that interfaces of a Linux machine have, or that no interface can have. A VPN network and
+ * Names that interfaces of a Linux machine have, or that no interface can have or be given. A VPN network and
  * the file of a peer each become an interface of their name.
  */
 
@@ -26,3 +26,24 @@ const known = new RegExp(`^(?:${kernel}|(?:${numbered})\\d+|(?:${bare})\\d*|${wi
 
 /** Whether another program names its interfaces so, or the kernel has none of this name. */
 export const isInterfaceOfOthers = (name: string): boolean => known.test(name);
+
+/**
+ * Words of `ip link add <name>`, which `wg-quick` runs, of `wg show <name>`, and of the sections in
+ * strongSwan's files (ip-link(8), wg(8), strongswan.conf(5)).
+ */
+const words = [
+  'up|down|name|dev|index|brd|qlen|mtu|netns|multicast|allmulticast|promisc|trailers|arp|carrier|vf|vrf|group|mode',
+  'state|protodown|protodown_reason|parentdev|parentbus|xdp|xdpdrv|xdpgeneric|xdpoffload|g[rs]o_.*|interfaces|include',
+].join('|');
+
+/** Those that `ip` also takes when their end is missing. */
+const shortened = [
+  ...['link', 'link-netnsid', 'address', 'addrgenmode', 'broadcast', 'txqueuelen', 'txqlen', 'master', 'nomaster'],
+  ...['dynamic', 'type', 'alias', 'numtxqueues', 'numrxqueues', 'help'],
+];
+
+const word = new RegExp(`^(?:${words})$`);
+
+/** Whether a command that gets the name of the interface takes it for a word of its own. */
+export const isWordOfCommands = (name: string): boolean =>
+  word.test(name) || shortened.some((whole) => whole.startsWith(name));

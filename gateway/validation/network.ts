@@ -29,7 +29,7 @@ import {
   type Report,
 } from './vpn-lists.ts';
 import { dnsName, hostOf } from '../../schemas/host-name.ts';
-import { isInterfaceOfOthers } from '../../schemas/interface-name.ts';
+import { isInterfaceOfOthers, isWordOfCommands } from '../../schemas/interface-name.ts';
 
 /** `tenants` undefined: the body does not name any. */
 export type AskedSettings = Omit<NetworkSettings, 'tenants'> & Partial<Pick<NetworkSettings, 'tenants'>>;
@@ -115,8 +115,11 @@ function check(fields: Readonly<Record<string, unknown>>, report: Report): void 
 
 /** The VPN server has an interface of this name, and its rules are about that interface. */
 function checkName({ name }: Readonly<Record<string, unknown>>, report: Report): void {
-  if (typeof name === 'string' && isInterfaceOfOthers(name))
+  if (typeof name !== 'string') return;
+  if (isInterfaceOfOthers(name))
     report('name', 'is the name of another interface on many machines; choose one like "office"');
+  else if (isWordOfCommands(name))
+    report('name', 'is a word of the commands that make the interface; choose one like "office"');
 }
 
 function proxyOf(proxy: NonNullable<NetworkBody['proxy']>): Proxy {

@@ -1,7 +1,7 @@
 /** File names of downloads. A peer's name keeps only letters, digits, `-` and `_`. */
 import type { PeerId } from '../../../schemas/ids.ts';
 import { fitPeerId, Unfit } from './fit.ts';
-import { isInterfaceOfOthers } from '../../../schemas/interface-name.ts';
+import { isInterfaceOfOthers, isWordOfCommands } from '../../../schemas/interface-name.ts';
 
 /**
  * wg-quick and Android name an interface after the file, and such a name has at most 15 characters.
@@ -32,7 +32,8 @@ function baseOf(name: string, id: PeerId): string {
   const base = trimmed(ascii, baseChars);
   // A UUIDv7 ends with random digits; those that were made within a minute begin alike.
   if (base === '' || reserved.test(base)) return `peer-${fitPeerId(id).slice(-8)}`;
-  if (base === name && base === base.toLowerCase() && !isInterfaceOfOthers(base)) return base;
+  const isFree = !isInterfaceOfOthers(base) && !isWordOfCommands(base);
+  if (base === name && base === base.toLowerCase() && isFree) return base;
   return `${trimmed(ascii, baseChars - idChars - 1)}-${fitPeerId(id).slice(-idChars)}`;
 }
 

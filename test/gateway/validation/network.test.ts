@@ -230,8 +230,28 @@ t.test('a network is not called as other programs call their interfaces', (t) =>
     ...['cali0123456789a', 'if2', 'dummy0', 'tunl0'],
   ];
   for (const name of taken) t.same(faultsOf(validateNetworkCreate({ ...least, name })), { name: other }, name);
+  const word = ['is a word of the commands that make the interface; choose one like "office"'];
+  for (const name of [
+    'dev',
+    'up',
+    'l',
+    'ty',
+    'type',
+    'mtu',
+    'vrf',
+    'qlen',
+    'link-net',
+    'help',
+    'interfaces',
+    'include',
+  ])
+    t.same(faultsOf(validateNetworkCreate({ ...least, name })), { name: word }, name);
   const free = [
     'office',
+    'links',
+    'updates',
+    'devs',
+    'mod',
     'engineering',
     'england',
     'wales',
