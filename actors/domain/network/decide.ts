@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { fill, line } from '../../../lib/fill.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
-import { formatCidr, overlap, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
+import { formatCidr, hostCidr, overlap, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
 import { ipv6RangeOf } from '../../../schemas/tenant-network.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -109,10 +109,12 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   return changed(found, next);
 }
 
-/** Those of the network that files of peers show. */
+/** Those of the network that files of peers show; a proxy that is an address may have a route. */
 const shownInFiles = ({ settings, wireguard, ca, host }: NetworkRecord) => {
-  const { tenants: _tenants, proxy: _proxy, tenant_network: joins = true, ...others } = settings;
-  return { ...others, isServed: joins && host !== undefined, key: wireguard.publicKey, ca: ca.pem };
+  const { tenants: _tenants, proxy, tenant_network: joins = true, ...others } = settings;
+  const isServed = joins && host !== undefined;
+  const route = isServed || proxy === null ? undefined : hostCidr(proxy.host);
+  return { ...others, isServed, route, key: wireguard.publicKey, ca: ca.pem };
 };
 
 const noted = (before: NetworkRecord, after: NetworkRecord): NetworkRecord => ({

@@ -9,6 +9,7 @@ import {
   formatCidr,
   hostCidr,
   isResolver,
+  parseAddress,
   parseCidr,
   type Cidr,
 } from '../../../schemas/cidr.ts';
@@ -54,26 +55,30 @@ function hostOf(address: string): Cidr {
 }
 
 /**
- * A route for each resolver that is reached through the tunnel alone and that the routes leave
- * out: one in the pools, and a private one that the network names or opens. A device reaches
- * others, such as one at its home or a public one, without the tunnel.
+ * The routes, and one for each resolver and each address of the network's own proxy that is reached
+ * through the tunnel alone and that the routes leave out: those in the pools, and private ones that
+ * the network names or opens. A device reaches others, such as one at its home or a public one,
+ * without the tunnel; so it does the server's endpoint.
+ * @param hasIpv6 whether the device has an address of it in the tunnel
  */
-export function resolverRoutes(
+export function tunnelRoutes(
   settings: NetworkSettings,
-  routes: readonly string[],
+  given: readonly string[],
   resolvers: readonly string[],
+  hasIpv6: boolean,
 ): string[] {
-  const { dns, routes: ofNetwork, ipv6_pool: ipv6Pool } = settings;
+  const { dns, routes: ofNetwork, endpoint, proxy } = settings;
   const pools = poolsOf(settings).map(cidrOf);
   const opened = ofNetwork.map(cidrOf).filter(opensPrivate);
-  const named = new Set(dns.map(fitAddress));
-  const covered = routes.map(cidrOf);
-  return resolvers.map(hostOf).flatMap((host) => {
+  const proxies = proxy !== null && parseAddress(proxy.host) !== undefined ? [fitAddress(proxy.host)] : [];
+  const named = new Set([...dns.map(fitAddress), ...proxies]);
+  const routes = given.map(cidrOf);
+  const services = [...new Set([...resolvers.map(fitAddress), ...proxies])].map(hostOf).filter((host) => {
     const within = (ranges: readonly Cidr[]): boolean => ranges.some((range) => contains(range, host));
     const address = formatAddress(host.family, host.base);
     const isInside =
       within(pools) || within(opened) || (named.has(address) && within(reserved[host.family]) && isResolver(address));
-    const hasFamily = host.family === 4 || ipv6Pool !== null;
-    return isInside && hasFamily && !within(covered) ? [formatCidr(host)] : [];
+    return isInside && (host.family === 4 || hasIpv6) && address !== endpoint && !within(routes);
   });
+  return [...routes, ...services].map(formatCidr);
 }

@@ -2,8 +2,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { NetworkRecord } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
-import { fitAddress, fitCidr, fitHost, fitInteger, Unfit } from './fit.ts';
-import { resolverRoutes } from './ranges.ts';
+import { fitAddress, fitHost, fitInteger, Unfit } from './fit.ts';
+import { tunnelRoutes } from './ranges.ts';
 
 export interface Subject {
   readonly peer: PeerRecord;
@@ -24,13 +24,13 @@ export const mtuOf = ({ network }: Subject): number | null =>
   network.settings.mtu === null ? null : fitInteger(network.settings.mtu, 1280, 1500);
 
 /**
- * The peer's own routes, or else the network's; and its resolvers that only the VPN server reaches,
- * which the routes may leave out.
+ * The peer's own routes, or else the network's; and its resolvers and the proxy that only the VPN
+ * server reaches, which the routes may leave out.
  */
 export function routesOf(subject: Subject): string[] {
   const { peer, network } = subject;
-  const routes = (peer.routes ?? network.settings.routes).map(fitCidr);
-  return [...routes, ...resolverRoutes(network.settings, routes, dnsOf(subject))];
+  const { settings } = network;
+  return tunnelRoutes(settings, peer.routes ?? settings.routes, dnsOf(subject), peer.ipv6 !== null);
 }
 
 /**

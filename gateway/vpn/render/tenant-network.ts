@@ -23,6 +23,8 @@ export function joined(subject: Subject, { ipv4, ipv6 }: TenantRanges): Subject 
         routes: [...reached, ...poolsOf(settings)],
         dns: [...resolverAddresses(reached, 0), ...resolverAddresses(reached, 1)],
         search_domains: [internalDomain, ...(settings.search_domains ?? [])],
+        // The host leads to no other address.
+        proxy: null,
       },
     },
   };

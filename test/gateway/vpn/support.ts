@@ -6,7 +6,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { issueCa, issueClient, issueServer, publicKeyPemOf } from '../../../gateway/vpn/pki/x509.ts';
 import type { Subject } from '../../../gateway/vpn/render/subject.ts';
 import type { NetworkName, PeerId, TenantId } from '../../../schemas/ids.ts';
-import type { KeptCertificate, NetworkRecord, NetworkSettings } from '../../../schemas/api/network.ts';
+import type { KeptCertificate, NetworkRecord, NetworkSettings, Proxy } from '../../../schemas/api/network.ts';
 import type { Sealed } from '../../../schemas/records/sealed.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 
@@ -46,6 +46,11 @@ const settings: NetworkSettings = {
   mtu: 1380,
   proxy: null,
   tenants: null,
+};
+
+export const proxy: Proxy = {
+  ...{ type: 'PROXY', host: '10.9.9.9', port: 3128 },
+  ...{ domains: [], exclude: [], direct_fallback: false },
 };
 
 export const networkWith = (change: Partial<NetworkSettings> = {}, name = 'demo'): NetworkRecord => ({

@@ -5,9 +5,9 @@
  */
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import { fileName } from '../filename.ts';
-import { fitAddress, fitCidr, fitNetworkName, Unfit } from '../fit.ts';
+import { fitAddress, fitNetworkName, Unfit } from '../fit.ts';
 import { espTexts, ikeTexts } from '../profile/proposals.ts';
-import { resolverRoutes } from '../ranges.ts';
+import { tunnelRoutes } from '../ranges.ts';
 import { endpointOf, inFamilies, localIdOf, usableRoutes, type Subject } from '../subject.ts';
 
 export interface SwanctlPeer {
@@ -50,13 +50,10 @@ const serverRekey = { ike: '10h', child: '2h' } as const;
  */
 const baseName = ({ name }: NetworkRecord): string => `longshore-${fitNetworkName(name)}`;
 
-/** What devices reach through the server: its routes, and its resolvers that these leave out. */
+/** What devices reach through the server. */
 function localRoutes({ settings }: NetworkRecord): readonly string[] {
-  const routes = settings.routes.map(fitCidr);
-  return inFamilies(
-    [...routes, ...resolverRoutes(settings, routes, settings.dns.map(fitAddress))],
-    settings.ipv6_pool !== null,
-  );
+  const hasIpv6 = settings.ipv6_pool !== null;
+  return inFamilies(tunnelRoutes(settings, settings.routes, settings.dns, hasIpv6), hasIpv6);
 }
 
 function serverBase(network: NetworkRecord): Section {

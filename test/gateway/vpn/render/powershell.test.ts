@@ -3,7 +3,7 @@ import t from 'tap';
 import { fileName } from '../../../../gateway/vpn/render/filename.ts';
 import { Unfit } from '../../../../gateway/vpn/render/fit.ts';
 import { powershell } from '../../../../gateway/vpn/render/powershell.ts';
-import { breaking, caPem, label, nasty, networkWith, peerId, subjectWith } from '../support.ts';
+import { breaking, caPem, label, nasty, networkWith, peerId, proxy, subjectWith } from '../support.ts';
 
 const ca = new X509Certificate(caPem).raw.toString('base64');
 const literal = "'[A-Za-z0-9 .:/+=_-]+'";
@@ -53,9 +53,10 @@ function literalsOf(line: string): string[] {
 
 const scriptOf = (...given: Parameters<typeof subjectWith>): string[] => linesOf(powershell(subjectWith(...given)));
 
-t.test('a resolver that the routes leave out has a route of its own', (t) => {
+t.test('a resolver and a proxy that the routes leave out have a route of its own', (t) => {
   const text = powershell(subjectWith({}, { routes: ['192.168.7.0/24'], dns: ['10.86.0.1'] }));
   t.match(text, "-DestinationPrefix '10.86.0.1/32'");
+  t.match(powershell(subjectWith({}, { routes: ['192.168.7.0/24'], proxy })), "-DestinationPrefix '10.9.9.9/32'");
   t.end();
 });
 

@@ -4,7 +4,7 @@ import { clientConf } from '../../../../gateway/vpn/render/wireguard/wireguard.t
 import type { HostKey } from '../../../../schemas/ids.ts';
 import type { NetworkSettings } from '../../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../../schemas/api/peer.ts';
-import { keys, subjectWith } from '../support.ts';
+import { keys, proxy, subjectWith } from '../support.ts';
 
 const ranges = { ipv4: '10.200.0.0/16', ipv6: 'fd5e:1:2::/48' };
 const host = 'h1' as HostKey;
@@ -16,7 +16,7 @@ function confOf(network: Partial<NetworkSettings>, peer: Partial<PeerRecord> = {
 const line = (conf: string, key: string): string | undefined => new RegExp(`^${key} = (.*)$`, 'm').exec(conf)?.[1];
 
 t.test('files of a network that a host serves lead to the tenant network alone', async (t) => {
-  const conf = confOf({ routes: ['0.0.0.0/0', '::/0'], dns: ['1.1.1.1'] }, { routes: ['192.0.2.0/24'] });
+  const conf = confOf({ routes: ['0.0.0.0/0', '::/0'], dns: ['1.1.1.1'], proxy }, { routes: ['192.0.2.0/24'] });
   t.equal(line(conf, 'AllowedIPs'), '10.200.0.0/16, 10.86.0.0/24');
   t.equal(line(conf, 'DNS'), '10.200.0.53, 10.200.0.54, internal');
 });

@@ -59,6 +59,8 @@ t.test('files_changed_at moves with the files', async (t) => {
   t.equal(made.files_changed_at, made.updated_at);
   t.equal((await look()).shown.files_changed_at, made.files_changed_at);
 
+  const narrow = { endpoint: 'new.example.com', routes: ['10.0.0.0/16'] };
+
   /** What is done, and whether a file shows it. */
   const steps: readonly (readonly [string, 'shown' | 'not shown', () => Promise<unknown>])[] = [
     ['another name', 'shown', () => change({ name: 'tablet' })],
@@ -76,6 +78,9 @@ t.test('files_changed_at moves with the files', async (t) => {
     ['its endpoint', 'shown', () => set({ endpoint: 'new.example.com' })],
     ['its tenants', 'not shown', () => set({ endpoint: 'new.example.com', tenants: ['acme', 'other'] })],
     ['a proxy', 'not shown', () => set({ endpoint: 'new.example.com', proxy: { host: 'p.example.com', port: 3128 } })],
+    ['narrow routes', 'shown', () => set(narrow)],
+    ['a proxy that has a route', 'shown', () => set({ ...narrow, proxy: { host: '10.86.0.1', port: 3128 } })],
+    ['its port', 'not shown', () => set({ ...narrow, proxy: { host: '10.86.0.1', port: 8080 } })],
     ['a host serves it', 'shown', () => serve('h1')],
     ['another host', 'not shown', () => serve('h2')],
     ['no host', 'shown', () => send(operator, 'DELETE', '/api/v2/operator/networks/office/servers')],

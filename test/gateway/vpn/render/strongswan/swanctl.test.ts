@@ -6,7 +6,7 @@ import {
   passwordPlaceholder,
   serverSwanctl,
 } from '../../../../../gateway/vpn/render/strongswan/swanctl.ts';
-import { breaking, flat, label, localId, nasty, networkWith, peerId, subjectWith } from '../../support.ts';
+import { breaking, flat, label, localId, nasty, networkWith, peerId, proxy, subjectWith } from '../../support.ts';
 
 interface Section {
   [name: string]: string | Section;
@@ -72,6 +72,13 @@ t.test('both ends have a selector for a resolver that the routes leave out', (t)
   const settings = { routes: ['192.168.7.0/24'], dns: ['10.86.0.1', '9.9.9.9'] };
   t.match(serverSwanctl(networkWith(settings), []), 'local_ts = "192.168.7.0/24, 10.86.0.1/32"');
   t.match(clientSwanctl(subjectWith({}, settings)), 'remote_ts = "192.168.7.0/24, 10.86.0.1/32"');
+  t.end();
+});
+
+t.test('both ends have a selector for a proxy that the routes leave out', (t) => {
+  const settings = { routes: ['192.168.7.0/24'], dns: [], proxy };
+  t.match(serverSwanctl(networkWith(settings), []), 'local_ts = "192.168.7.0/24, 10.9.9.9/32"');
+  t.match(clientSwanctl(subjectWith({}, settings)), 'remote_ts = "192.168.7.0/24, 10.9.9.9/32"');
   t.end();
 });
 

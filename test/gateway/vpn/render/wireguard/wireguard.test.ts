@@ -2,7 +2,7 @@ import t from 'tap';
 import { clientConf, serverConf } from '../../../../../gateway/vpn/render/wireguard/wireguard.ts';
 import { Unfit } from '../../../../../gateway/vpn/render/fit.ts';
 import { withoutIpv6 } from '../../../../../gateway/vpn/render/subject.ts';
-import { keys, label, nasty, networkWith, subjectWith } from '../../support.ts';
+import { keys, label, nasty, networkWith, proxy, subjectWith } from '../../support.ts';
 
 type Section = readonly [name: string, keys: ReadonlyMap<string, string>];
 
@@ -86,11 +86,12 @@ t.test('a device without IPv6 gets a file without it', (t) => {
   t.end();
 });
 
+const allowed = (peer: Parameters<typeof subjectWith>[0], network: Parameters<typeof subjectWith>[1]): string => {
+  const [, text = ''] = /^AllowedIPs = (.*)$/m.exec(clientConf(subjectWith(peer, network), keys)) ?? [];
+  return text;
+};
+
 t.test('a resolver that only the server reaches is reached through the tunnel', (t) => {
-  const allowed = (peer: Parameters<typeof subjectWith>[0], network: Parameters<typeof subjectWith>[1]): string => {
-    const [, text = ''] = /^AllowedIPs = (.*)$/m.exec(clientConf(subjectWith(peer, network), keys)) ?? [];
-    return text;
-  };
   const split = ['192.168.7.0/24'];
   const lan = '192.168.7.0/24';
   const rows: readonly (readonly [of: string, routes: string, ...Parameters<typeof allowed>])[] = [
@@ -110,8 +111,40 @@ t.test('a resolver that only the server reaches is reached through the tunnel', 
     ],
     ['the peer’s own, at its home', lan, { dns: ['192.168.1.1'] }, { routes: split }],
     ['of an older release: the device itself', lan, {}, { routes: split, dns: ['127.0.0.1'] }],
+    [
+      'the server at its endpoint, which no tunnel reaches',
+      lan,
+      {},
+      { routes: split, endpoint: '10.1.1.1', dns: ['10.1.1.1'] },
+    ],
   ];
   for (const [of, routes, peer, network] of rows) t.equal(allowed(peer, network), routes, of);
+  t.end();
+});
+
+t.test('a proxy that only the server reaches is reached through the tunnel', (t) => {
+  const proxyAt = (host: string) => ({
+    routes: ['192.168.7.0/24'],
+    dns: [],
+    proxy: { ...proxy, host },
+  });
+  const lan = '192.168.7.0/24';
+  const rows: readonly (readonly [of: string, routes: string, ...Parameters<typeof allowed>])[] = [
+    ['in the pool', `${lan}, 10.86.0.1/32`, {}, proxyAt('10.86.0.1')],
+    ['in the pool of IPv6', `${lan}, fd00:86::1/128`, {}, proxyAt('fd00:86::1')],
+    ['private', `${lan}, 10.9.9.9/32`, {}, proxyAt('10.9.9.9')],
+    ['and the resolver', `${lan}, 10.86.0.1/32`, {}, { ...proxyAt('10.86.0.1'), dns: ['10.86.0.1'] }],
+    ['the peer’s routes leave it out', '10.1.0.0/16, 10.9.9.9/32', { routes: ['10.1.0.0/16'] }, proxyAt('10.9.9.9')],
+    ['within the routes', lan, {}, proxyAt('192.168.7.9')],
+    ['public', lan, {}, proxyAt('203.0.113.9')],
+    ['by name', lan, {}, proxyAt('proxy.example.com')],
+    ['the device itself', lan, {}, proxyAt('127.0.0.1')],
+    ['at the endpoint', lan, {}, { ...proxyAt('10.9.9.9'), endpoint: '10.9.9.9' }],
+    ['of a family that no peer has', lan, { ipv6: null }, { ...proxyAt('fd99::9'), ipv6_pool: null }],
+  ];
+  for (const [of, routes, peer, network] of rows) t.equal(allowed(peer, network), routes, of);
+  const without = clientConf(withoutIpv6(subjectWith({}, proxyAt('fd00:86::1'))), keys);
+  t.match(without, `AllowedIPs = ${lan}\n`, 'without IPv6 on the device');
   t.end();
 });
 
