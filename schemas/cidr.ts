@@ -99,6 +99,40 @@ export const contains = (outer: Cidr, inner: Cidr): boolean =>
 
 export const overlap = (one: Cidr, other: Cidr): boolean => contains(one, other) || contains(other, one);
 
+/** Without networks that lie in others. */
+export const outermost = (cidrs: readonly Cidr[]): readonly Cidr[] =>
+  cidrs.filter((one) => !cidrs.some((other) => other !== one && contains(other, one)));
+
+/** How many addresses it has. */
+const sizeOf = ({ family, prefix }: Cidr): bigint => 1n << BigInt(bitsOf(family) - prefix);
+
+/**
+ * Routes that cover a whole family, such as its two halves, as one: programs treat only `/0` as
+ * everything. Those that lie in another of the routes stay.
+ */
+export function wholeRoutes(routes: readonly Cidr[]): readonly Cidr[] {
+  return ([4, 6] as const).reduce((all, family) => {
+    const parts = outermost(all.filter((route) => route.family === family));
+    const everything: Cidr = { family, base: 0n, prefix: 0 };
+    const size = parts.reduce((sum, part) => sum + sizeOf(part), 0n);
+    return parts.length > 1 && size === sizeOf(everything)
+      ? [everything, ...all.filter((route) => !parts.includes(route))]
+      : all;
+  }, routes);
+}
+
+/**
+ * The first route that leads packets to the tunnel's own end into the tunnel: `wg-quick` exempts
+ * them from `/0` alone. Undefined for a name, whose addresses are not known.
+ */
+export function loopOf(endpoint: string, routes: readonly string[]): string | undefined {
+  const host = hostCidr(endpoint);
+  const loop = wholeRoutes(routes.flatMap((text) => parseCidr(text) ?? [])).find(
+    (route) => host !== undefined && route.prefix > 0 && contains(route, host),
+  );
+  return loop && formatCidr(loop);
+}
+
 /** An address as the network of it alone; undefined for what is no address. */
 export function hostCidr(text: string): Cidr | undefined {
   const address = parseAddress(text);

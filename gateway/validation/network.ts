@@ -1,7 +1,7 @@
 /**
  * Turns the body that creates or changes a network into its settings, or into all of its faults.
  */
-import { contains, hostCidr, isResolver, overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
+import { contains, hostCidr, isResolver, loopOf, overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -175,6 +175,9 @@ export function newFaults(
   }
   if (settings.ipv6_pool === null && routes.join() !== before?.routes.join() && !routes.some(isIpv4))
     faults['routes'] = [forms.routesOfPeers];
+  const loop = loopOf(endpoint, routes);
+  if (loop !== undefined && (endpoint !== before?.endpoint || !before.routes.includes(loop)))
+    faults['routes'] ??= [forms.loop(loop, endpoint)];
   if (before === undefined && pools.some((pool) => linkLocal4.some((taken) => overlap(taken, pool))))
     faults['ipv4_pool'] = [reserved];
   if (endpoint === before?.endpoint) return faults;

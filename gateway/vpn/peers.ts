@@ -12,7 +12,6 @@ import { refusing } from './service/refusal.ts';
 import { newPassword } from './pki/secrets.ts';
 import { wrongCursor } from '../http/pages.ts';
 import { created, ok } from '../http/respond.ts';
-import { isIpv4 } from '../validation/vpn-lists.ts';
 
 const withSecrets = ({ view, ...shown }: NewPeer) => ({ ...view, ...secretFields(shown) });
 
@@ -43,9 +42,11 @@ export function peerRoutes({ actors, peers, networks, keyring, log }: Forage) {
 
   const update = refusing<'peer.update'>(log, async (call) => {
     const [tenant, peer, update] = [tenantOf(call), call.params.peer, call.body];
-    // The network is read only for routes that it may not carry.
-    if (update.routes?.some(isIpv4) === false)
-      refuseUnroutable(update.routes, (await peers.load(call, { tenant, peer })).network);
+    // The network is read only for what it may not carry.
+    if (update.routes != null) {
+      const before = await peers.load(call, { tenant, peer });
+      refuseUnroutable(update.routes, before.network, before.peer.routes);
+    }
     return withFilesChanged(call, await actors.askWrite(call, { type: 'peer.update', tenant, peer, update }), networks);
   });
 

@@ -24,6 +24,8 @@ export const forms = {
   address: 'must be an IPv4 or IPv6 address',
   resolver: 'must be the address of a resolver, not an unspecified, loopback or multicast one',
   routesOfPeers: 'none is of a family that peers have; name an IPv4 network, or give the network an ipv6_pool',
+  loop: (route: string, endpoint: string) =>
+    `${route} contains the endpoint ${endpoint}, whose packets can't go into the tunnel; leave that address out, or route everything (0.0.0.0/0 or ::/0)`,
   scope: `must be one of ${keyScopes.join(', ')} or network:<name>`,
   verifier: 'must be 32 random bytes in base64url: 43 characters',
   time: 'must be an RFC 3339 time, like 2026-01-31T12:00:00Z',

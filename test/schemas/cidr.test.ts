@@ -7,10 +7,12 @@ import {
   formatAddress,
   formatCidr,
   lastIndex,
+  loopOf,
   overlap,
   parseAddress,
   parseCidr,
   serverIndex,
+  wholeRoutes,
   type Cidr,
 } from '../../schemas/cidr.ts';
 
@@ -23,6 +25,37 @@ const cidr = (text: string): Cidr => {
   if (parsed === undefined) throw new Error(text);
   return parsed;
 };
+
+t.test('routes that cover a family together are one, and what lies in another stays', (t) => {
+  const table: readonly (readonly [routes: string, whole: string])[] = [
+    ['0.0.0.0/1 128.0.0.0/1', '0.0.0.0/0'],
+    ['0.0.0.0/1 128.0.0.0/1 ::/1 8000::/1', '::/0 0.0.0.0/0'],
+    ['0.0.0.0/1 192.0.0.0/2 128.0.0.0/2', '0.0.0.0/0'],
+    ['0.0.0.0/1 192.168.7.0/24 128.0.0.0/1 10.0.0.0/8 ::/0', '0.0.0.0/0 192.168.7.0/24 10.0.0.0/8 ::/0'],
+    ['192.168.7.0/24 0.0.0.0/0 fd00::/8', '192.168.7.0/24 0.0.0.0/0 fd00::/8'],
+    ['0.0.0.0/1 128.0.0.0/2 192.0.0.0/3', '0.0.0.0/1 128.0.0.0/2 192.0.0.0/3'],
+    ['::/1 8000::/2', '::/1 8000::/2'],
+    ['10.0.0.0/8', '10.0.0.0/8'],
+  ];
+  for (const [routes, whole] of table)
+    t.equal(wholeRoutes(routes.split(' ').map(cidr)).map(formatCidr).join(' '), whole, routes);
+  t.end();
+});
+
+t.test('which route leads the tunnel’s own packets into it', (t) => {
+  const table: readonly (readonly [endpoint: string, routes: readonly string[], loop?: string])[] = [
+    ['198.51.100.1', ['0.0.0.0/0', '::/0']],
+    ['198.51.100.1', ['0.0.0.0/1', '128.0.0.0/1']],
+    ['198.51.100.1', ['128.0.0.0/1'], '128.0.0.0/1'],
+    ['198.51.100.1', ['0.0.0.0/0', '198.51.100.0/24'], '198.51.100.0/24'],
+    ['198.51.100.1', ['198.51.100.2/32', '2001:db8::/32']],
+    ['2001:db8::1', ['10.0.0.0/8', '2000::/3'], '2000::/3'],
+    ['2001:db8::1', ['::/1', '8000::/1']],
+    ['vpn.example.com', ['128.0.0.0/1']],
+  ];
+  for (const [endpoint, routes, loop] of table) t.equal(loopOf(endpoint, routes), loop, `${endpoint} ${routes.join()}`);
+  t.end();
+});
 
 t.test('an address has one text', (t) => {
   const table: readonly (readonly [text: string, normal: string | undefined])[] = [

@@ -11,6 +11,7 @@ import {
   isResolver,
   parseAddress,
   parseCidr,
+  wholeRoutes,
   type Cidr,
 } from '../../../schemas/cidr.ts';
 import { fitAddress, fitCidr, Unfit } from './fit.ts';
@@ -72,7 +73,7 @@ export function tunnelRoutes(
   const opened = ofNetwork.map(cidrOf).filter(opensPrivate);
   const proxies = proxy !== null && parseAddress(proxy.host) !== undefined ? [fitAddress(proxy.host)] : [];
   const named = new Set([...dns.map(fitAddress), ...proxies]);
-  const routes = given.map(cidrOf);
+  const routes = wholeRoutes(given.map(cidrOf));
   const services = [...new Set([...resolvers.map(fitAddress), ...proxies])].map(hostOf).filter((host) => {
     const within = (ranges: readonly Cidr[]): boolean => ranges.some((range) => contains(range, host));
     const address = formatAddress(host.family, host.base);

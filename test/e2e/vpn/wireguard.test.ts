@@ -29,10 +29,16 @@ async function download(rig: VpnRig, peer: NewPeer): Promise<readonly [name: str
   return [attachmentName(file).replace(/\.conf$/, ''), file.text];
 }
 
+/** An address of the server to which only the device's default route leads. */
+const far = '203.0.113.1';
+
 const cases = [
   {
-    of: 'all traffic through the tunnel, to an IPv4 endpoint',
-    network: { name: 'office', endpoint: wire.server.ipv4, dns: ['10.86.0.1', 'fd86::1'] },
+    of: 'all traffic, in halves, through the tunnel, to an IPv4 endpoint',
+    network: {
+      ...{ name: 'office', endpoint: far, dns: ['10.86.0.1', 'fd86::1'] },
+      routes: ['0.0.0.0/1', '128.0.0.0/1', '::/1', '8000::/1'],
+    },
     pools: { ipv4_pool: '10.86.0.0/24', ipv6_pool: 'fd86::/64' },
     server: ['10.86.0.1', 'fd86::1'],
     nameservers: ['10.86.0.1', 'fd86::1'],
@@ -57,6 +63,7 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
       await rig.network({ ...network, ...pools });
       const phone = await rig.peer(acme, { name: "Anna's phone ☎", network: network.name });
       const wires = await createNetwork(t, ...wireguardTools);
+      await wires.server.must('ip', ['address', 'add', far, 'dev', 'lo']);
       const reached = (address: string): Promise<boolean> => wires.client.ping(address, answerS);
       const silent = async (address: string): Promise<boolean> => !(await wires.client.ping(address, silenceS));
       const current = await serverConfWhere(rig, network.name, 'the peer is on the server', (conf) =>

@@ -155,6 +155,7 @@ t.test('what is wrong with a network’s field, and nothing else with the body',
     ['routes', ['fd00::/8'], { routes: [unroutable] }],
     ['routes', ['fd00::/8', '10.0.0.0/8'], {}],
     ['endpoint', '10.86.0.1', { endpoint: [inPool] }],
+    ['routes', ['0.0.0.0/1', '128.0.0.0/1', '192.168.7.0/24'], {}],
     ['endpoint', '10.87.0.1', {}],
     ['mtu', 1279, { mtu: ['must be at least 1280'] }],
     ['mtu', 1501, { mtu: ['must be at most 1500'] }],
@@ -201,6 +202,38 @@ t.test('a network of an older release keeps what is refused today, and gets no m
   t.same(change({ routes: ['fd00::/8', '10.0.0.0/8'] }), []);
   t.same(change({ endpoint: '169.254.0.2' }), ['endpoint']);
   t.same(change({ endpoint: 'vpn.example.com' }), []);
+  t.end();
+});
+
+t.test('no route but everything leads the endpoint’s own packets into the tunnel', (t) => {
+  const loop = (route: string, endpoint: string) => ({
+    routes: [
+      `${route} contains the endpoint ${endpoint}, whose packets can't go into the tunnel; leave that address out, or route everything (0.0.0.0/0 or ::/0)`,
+    ],
+  });
+  const [v4, v6] = ['198.51.100.1', '2001:db8::1'];
+  const rows: readonly (readonly [endpoint: string, routes: readonly string[], faults: Faults])[] = [
+    [v4, ['0.0.0.0/0', '::/0'], {}],
+    [v4, ['0.0.0.0/1', '128.0.0.0/1'], {}],
+    [v4, ['10.0.0.0/8', '198.51.0.0/16'], loop('198.51.0.0/16', v4)],
+    [v4, ['0.0.0.0/0', '198.51.100.0/24'], loop('198.51.100.0/24', v4)],
+    [v6, ['10.0.0.0/8', '2000::/3'], loop('2000::/3', v6)],
+    ['vpn.example.com', ['198.51.0.0/16'], {}],
+  ];
+  for (const [endpoint, routes, faults] of rows) {
+    const found = faultsOf(validateNetworkCreate({ ...least, endpoint, ipv6_pool: 'fd86::/64', routes }));
+    t.same(found, faults, `${endpoint} ${routes.join()}`);
+  }
+  const old = validateNetworkPut({
+    ...(({ name: _, ...body }) => body)(least),
+    endpoint: v4,
+    routes: ['198.51.0.0/16'],
+  });
+  if (!old.ok) throw new Error('an older release took it');
+  const before = { ...old.value, tenants: null };
+  t.same(newFaults({ ...old.value, mtu: 1400, routes: ['198.51.0.0/16', '10.0.0.0/8'] }, before), {}, 'it goes on');
+  t.same(newFaults({ ...old.value, endpoint: '198.51.7.7' }, before), loop('198.51.0.0/16', '198.51.7.7'));
+  t.same(newFaults({ ...old.value, routes: ['198.51.100.0/24'] }, before), loop('198.51.100.0/24', v4));
   t.end();
 });
 

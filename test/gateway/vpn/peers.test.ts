@@ -27,6 +27,19 @@ t.test('an update’s routes need a family that the peer has', async (t) => {
   t.same(types().slice(-2), ['peer.update', 'network.material']);
 });
 
+t.test('an update’s routes lead no packet of the tunnel into the tunnel', async (t) => {
+  const { forage } = forageWith({
+    'peer.material': () => okMaterial({ ...peerNow(), routes: ['198.51.0.0/16'] }),
+    'network.material': () => okMaterial(networkNow({ endpoint: '198.51.100.1' })),
+    'peer.update': () => okData({ id: peerId, network: 'demo' }),
+  });
+  const update = (routes: string[]) =>
+    peerRoutes(forage)['peer.update'](callOf('peer.update', { params, body: { routes } }));
+  t.match(await update(['198.51.100.0/24']), { code: 'invalid', body: /contains the endpoint 198\.51\.100\.1/ });
+  t.match(await update(['198.51.0.0/16', '10.0.0.0/8']), { code: 'ok' }, 'one that it has stays');
+  t.match(await update(['0.0.0.0/1', '128.0.0.0/1']), { code: 'ok' });
+});
+
 t.test('a token is shown once its hash is stored, and carries its tenant’s partition', async (t) => {
   const { forage, asked } = forageWith({ 'peer.token.create': () => okData({}, 'created') });
   const body = { scope: 'pac', expiresAtMs: 1000 } as const;

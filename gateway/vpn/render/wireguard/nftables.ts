@@ -6,7 +6,7 @@
  * peers carries its tenant's number in its mark for the length of one rule, so the rules grow with
  * the number of peers and not with its square.
  */
-import { addressAt, contains, formatCidr, parseAddress, serverIndex, type Cidr } from '../../../../schemas/cidr.ts';
+import { addressAt, formatCidr, outermost, parseAddress, serverIndex, type Cidr } from '../../../../schemas/cidr.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import { fitAddress, fitNetworkName, fitPort, fitTenant, Unfit } from '../fit.ts';
@@ -20,10 +20,7 @@ export interface FilteredPeer {
   readonly ipv6: string | null;
 }
 
-/** Removes networks that lie in others, because a set of intervals may not overlap. */
-const outermost = (cidrs: readonly Cidr[]): readonly Cidr[] =>
-  cidrs.filter((one) => !cidrs.some((other) => other !== one && contains(other, one)));
-
+/** A set of intervals may not overlap. */
 const texts = (cidrs: readonly Cidr[]): string[] => outermost(cidrs).map(formatCidr);
 
 /** nft's names of the two families. */

@@ -3,7 +3,7 @@
  * in between leaves at most a reservation, which lapses (docs/adr/0007-vpn-peers.md).
  */
 import { limits } from '../../../../schemas/limits.ts';
-import { addressAt, parseCidr } from '../../../../schemas/cidr.ts';
+import { addressAt, loopOf, parseCidr } from '../../../../schemas/cidr.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../../schemas/ids.ts';
 import { servesTenant } from '../../../../schemas/api/network.ts';
 import type { NetworkRecord, Reservation } from '../../../../schemas/api/network.ts';
@@ -84,10 +84,22 @@ const unsettled: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'inter
 /** The create may have been executed, or may be later; its reservation is then left to lapse. */
 const mayHaveHappened = (error: unknown): boolean => error instanceof Refusal && unsettled.has(error.result.code);
 
-/** @throws Refusal if the peer has no address of a family of its own routes */
-export function refuseUnroutable(routes: readonly string[] | null | undefined, { settings }: NetworkRecord): void {
-  if (routes == null || settings.ipv6_pool !== null || routes.some(isIpv4)) return;
-  throw new Refusal(invalid({ routes: [forms.routesOfPeers] }));
+/**
+ * @param before the routes that the peer has, and keeps: an older release may have taken them
+ * @throws Refusal if the peer has no address of a family of its own routes, or a route has the
+ *   endpoint in it
+ */
+export function refuseUnroutable(
+  routes: readonly string[] | null,
+  { settings }: NetworkRecord,
+  before: readonly string[] | null = null,
+): void {
+  if (routes === null) return;
+  if (settings.ipv6_pool === null && !routes.some(isIpv4))
+    throw new Refusal(invalid({ routes: [forms.routesOfPeers] }));
+  const loop = loopOf(settings.endpoint, routes);
+  if (loop !== undefined && before?.includes(loop) !== true)
+    throw new Refusal(invalid({ routes: [forms.loop(loop, settings.endpoint)] }));
 }
 
 export class PeerMaker {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { clientConf, serverConf } from '../../../../../gateway/vpn/render/wireguard/wireguard.ts';
 import { Unfit } from '../../../../../gateway/vpn/render/fit.ts';
-import { withoutIpv6 } from '../../../../../gateway/vpn/render/subject.ts';
+import { isFullTunnel, withoutIpv6 } from '../../../../../gateway/vpn/render/subject.ts';
 import { keys, label, nasty, networkWith, proxy, subjectWith } from '../../support.ts';
 
 type Section = readonly [name: string, keys: ReadonlyMap<string, string>];
@@ -119,6 +119,17 @@ t.test('a resolver that only the server reaches is reached through the tunnel', 
     ],
   ];
   for (const [of, routes, peer, network] of rows) t.equal(allowed(peer, network), routes, of);
+  t.end();
+});
+
+t.test('everything in parts is everything, so that wg-quick keeps its own packets out of the tunnel', (t) => {
+  const halves = ['0.0.0.0/1', '128.0.0.0/1', '::/1', '8000::/1'];
+  t.equal(allowed({}, { routes: halves, endpoint: '198.51.100.1' }), '::/0, 0.0.0.0/0');
+  t.equal(
+    allowed({ routes: [...halves, '10.1.0.0/16'] }, { endpoint: '198.51.100.1' }),
+    '::/0, 0.0.0.0/0, 10.1.0.0/16',
+  );
+  t.ok(isFullTunnel(subjectWith({}, { routes: halves })));
   t.end();
 });
 

@@ -27,6 +27,16 @@ t.test('routes of a family that peers of the network have not got cost no key', 
   t.same([jobs, types()], [[], ['peer.check', 'network.reserve', 'network.release']]);
 });
 
+t.test('routes with the endpoint in them cost no key', async (t) => {
+  const { forage, keyring, jobs } = forageWith({
+    ...reserved,
+    'network.reserve': () => okData({ network: networkNow({ endpoint: '198.51.100.1' }), index: 7 }),
+  });
+  const made = forage.peers.create(asker, demo, { ...settings, routes: ['198.51.100.0/24'] }, keyring);
+  await t.rejects(made, { name: 'Refusal', result: { code: 'invalid', body: /contains the endpoint/ } });
+  t.same(jobs, []);
+});
+
 t.test('a new peer is stored with sealed secrets, which are shown once', async (t) => {
   const { forage, keyring, asked } = forageWith({ ...reserved, 'peer.create': () => okData({ name: 'phone' }) });
   const made = await forage.peers.create(asker, demo, settings, keyring);
