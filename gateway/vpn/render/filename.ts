@@ -8,8 +8,14 @@ import { isInterfaceOfOthers, isWordOfCommands } from '../../../schemas/interfac
  */
 const baseChars = 15;
 
-/** Ends a name that is not the peer's own, so that no other peer has it. */
-const idChars = 4;
+/**
+ * Ends a name that is not the peer's own, so that no other peer has it: a UUIDv7 ends with random
+ * digits; those that were made within a minute begin alike.
+ */
+const idChars = 8;
+
+/** How such a name ends. */
+const marked = new RegExp(`-[0-9a-f]{${idChars}}$`);
 
 /** Names that Windows reserves for devices, with any extension, and Linux for all interfaces. */
 const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d|all|default|lo)$/i;
@@ -25,16 +31,17 @@ const asciiOf = (name: string): string =>
 
 /**
  * The peer's name if it fits wholly. A tenant's names are distinct, but what is left of them may be
- * the same, also for Windows, which ignores case; then a part of the id follows.
+ * the same, also for Windows, which ignores case; then a part of the id follows. A name that looks
+ * like one with a part of an id gets one, too.
  */
 function baseOf(name: string, id: PeerId): string {
   const ascii = asciiOf(name);
   const base = trimmed(ascii, baseChars);
-  // A UUIDv7 ends with random digits; those that were made within a minute begin alike.
-  if (base === '' || reserved.test(base)) return `peer-${fitPeerId(id).slice(-8)}`;
-  const isFree = !isInterfaceOfOthers(base) && !isWordOfCommands(base);
+  const end = fitPeerId(id).slice(-idChars);
+  if (base === '' || reserved.test(base)) return `peer-${end}`;
+  const isFree = !isInterfaceOfOthers(base) && !isWordOfCommands(base) && !marked.test(base);
   if (base === name && base === base.toLowerCase() && isFree) return base;
-  return `${trimmed(ascii, baseChars - idChars - 1)}-${fitPeerId(id).slice(-idChars)}`;
+  return `${trimmed(ascii, baseChars - idChars - 1)}-${end}`;
 }
 
 /** Returns `<base>.<extension>`. The base is valid for wg-quick and on every platform. */

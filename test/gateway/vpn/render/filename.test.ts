@@ -11,55 +11,64 @@ t.test('of a name what is fit stays', (t) => {
     ['phone', 'phone'],
     ['a_b', 'a_b'],
     ['anna-laptop-1', 'anna-laptop-1'],
-    ['Ann’s Phone', 'Ann-s-Phon-4a5b'],
-    ['Zoë', 'Zoe-4a5b'],
-    ['Phone', 'Phone-4a5b'],
-    ['ﬁle ①', 'file-1-4a5b'],
-    ['v1.2+x=y', 'v1-2-x-y-4a5b'],
-    ['anna-macbook-pro-work', 'anna-macbo-4a5b'],
-    ['0123456789abcd efg', '0123456789-4a5b'],
-    ['012345678 abcdefg', '012345678-4a5b'],
-    ['--x--', 'x-4a5b'],
-    ['.hidden', 'hidden-4a5b'],
-    ['Ａ', 'A-4a5b'],
-    ['eth0', 'eth0-4a5b'],
-    ['wlan0', 'wlan0-4a5b'],
-    ['docker0', 'docker0-4a5b'],
-    ['dev', 'dev-4a5b'],
-    ['up', 'up-4a5b'],
-    ['ty', 'ty-4a5b'],
-    ['gso_max_size', 'gso_max_si-4a5b'],
-    ['bonding_masters', 'bonding_ma-4a5b'],
+    ['Ann’s Phone', 'Ann-s-2e3f4a5b'],
+    ['Zoë', 'Zoe-2e3f4a5b'],
+    ['Phone', 'Phone-2e3f4a5b'],
+    ['ﬁle ①', 'file-1-2e3f4a5b'],
+    ['v1.2+x=y', 'v1-2-x-2e3f4a5b'],
+    ['anna-macbook-pro-work', 'anna-m-2e3f4a5b'],
+    ['0123456789abcd efg', '012345-2e3f4a5b'],
+    ['012345678 abcdefg', '012345-2e3f4a5b'],
+    ['--x--', 'x-2e3f4a5b'],
+    ['.hidden', 'hidden-2e3f4a5b'],
+    ['Ａ', 'A-2e3f4a5b'],
+    ['eth0', 'eth0-2e3f4a5b'],
+    ['wlan0', 'wlan0-2e3f4a5b'],
+    ['docker0', 'docker-2e3f4a5b'],
+    ['dev', 'dev-2e3f4a5b'],
+    ['up', 'up-2e3f4a5b'],
+    ['ty', 'ty-2e3f4a5b'],
+    ['gso_max_size', 'gso_ma-2e3f4a5b'],
+    ['bonding_masters', 'bondin-2e3f4a5b'],
     ['电话', own],
     ['', own],
     ['...', own],
     ['con', own],
     ['CON', own],
-    ['nul.txt', 'nul-txt-4a5b'],
+    ['nul.txt', 'nul-tx-2e3f4a5b'],
     ['LPT¹', own],
     ['com7', own],
     ['aux ', own],
     ['lo', own],
     ['default', own],
-    ['COM10', 'COM10-4a5b'],
+    ['zoe-2e3f4a5b', 'zoe-2e-2e3f4a5b'],
+    ['peer-01234567', 'peer-0-2e3f4a5b'],
+    ['zoe-4a5b', 'zoe-4a5b'],
+    ['a-deadbeet', 'a-deadbeet'],
+    ['COM10', 'COM10-2e3f4a5b'],
   ];
   for (const [name, base] of table) t.equal(fileName(name, peerId, 'conf'), `${base}.conf`, name);
   t.end();
 });
 
 t.test('two names never give one file', (t) => {
-  const other = peerId.replace(/4a5b$/, '7c8d') as PeerId;
+  const other = peerId.replace(/2e3f4a5b$/, '2e3f7c8d') as PeerId;
   const pairs = [
     ['anna-macbook-pro-work', 'anna-macbook-pro-home'],
     ['Anna', 'anna'],
     ['anna laptop', 'anna-laptop'],
     ['zoë', 'zoe'],
     ['电话', '手机'],
+    ['Zoë', 'zoe-2e3f4a5b'],
+    ['电话', 'peer-2e3f4a5b'],
+    ['anna-macbook-pro-work', 'anna-m-2e3f4a5b'],
   ];
   for (const [one = '', two = ''] of pairs) {
     const files = [fileName(one, peerId, 'p12'), fileName(two, other, 'p12')].map((file) => file.toLowerCase());
     t.not(files[0], files[1], `${one}, ${two}`);
   }
+  const near = peerId.replace(/2e3f4a5b$/, '9a9b4a5b') as PeerId;
+  t.not(fileName('Zoë', peerId, 'conf'), fileName('Zoé', near, 'conf'), 'four digits that are the same');
   t.end();
 });
 
