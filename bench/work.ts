@@ -32,7 +32,10 @@ const shapes: readonly Shape[] = [
 const nowMs = 1_000_000;
 const hostCount = 1_000;
 
-/** A partition, a tenant in it and a container in the middle of its list. All containers use one secret. */
+/**
+ * A partition, a tenant in it and a container in the middle of its list. All containers use one
+ * secret.
+ */
 function worldOf({ tenants, isWaiting }: Shape, containers: number) {
   const hosts = Array.from({ length: hostCount }, (_, index) => hostKey(`h${index}`));
   const records = hosts.map((key) => hostRecord(key, isWaiting ? { capacity: none } : {}));

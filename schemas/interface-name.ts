@@ -1,6 +1,6 @@
 /**
- * Names that interfaces of a Linux machine have, or that no interface can have or be given. A VPN network and
- * the file of a peer each become an interface of their name.
+ * Names that interfaces of a Linux machine have, or that no interface can have or be given. A VPN
+ * network and the file of a peer each become an interface of their name.
  */
 
 /** The kernel keeps these for settings of all interfaces, and a file beside them in sysfs. */

@@ -1,6 +1,7 @@
 /**
  * Turns that cannot run yet, in the order in which they came: the partition is loading, or its
- * lease has lapsed. Bounded, for each tenant too; running them is long work, a turn a step (lib/time/slices.ts).
+ * lease has lapsed. Bounded, for each tenant too; running them is long work, a turn a step
+ * (lib/time/slices.ts).
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Slices } from '../../lib/time/slices.ts';

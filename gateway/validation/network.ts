@@ -155,7 +155,7 @@ const linkLocal4 = cidrs(['169.254.0.0/16']);
 type Pools = Pick<NetworkSettings, 'ipv4_pool' | 'ipv6_pool'>;
 
 /** Another network of the cluster. */
-export type OtherNetwork = Pools & Pick<NetworkView, 'name' | 'endpoint'>;
+export type OtherNetwork = Pools & Pick<NetworkView, 'name' | 'endpoint' | 'wireguard_port'>;
 
 /**
  * Faults that a network of an older release may have, and keeps: only what `before` does not have
@@ -168,7 +168,8 @@ export function newFaults(
   others: readonly OtherNetwork[] = [],
 ): FieldErrors {
   const faults: FieldErrors = {};
-  const { endpoint, routes, dns } = settings;
+  const { endpoint, wireguard_port: port, routes, dns } = settings;
+  const moved = endpoint !== before?.endpoint;
   const pools = cidrs(poolsOf(settings));
   for (const [index, address] of dns.entries()) {
     if (before?.dns.includes(address) !== true && !isResolver(address)) faults[`dns.${index}`] = [forms.resolver];
@@ -176,15 +177,16 @@ export function newFaults(
   if (settings.ipv6_pool === null && routes.join() !== before?.routes.join() && !routes.some(isIpv4))
     faults['routes'] = [forms.routesOfPeers];
   const loop = loopOf(endpoint, routes);
-  if (loop !== undefined && (endpoint !== before?.endpoint || !before.routes.includes(loop)))
-    faults['routes'] ??= [forms.loop(loop, endpoint)];
+  if (loop !== undefined && (moved || !before.routes.includes(loop))) faults['routes'] ??= [forms.loop(loop, endpoint)];
   if (before === undefined && pools.some((pool) => linkLocal4.some((taken) => overlap(taken, pool))))
     faults['ipv4_pool'] = [reserved];
-  if (endpoint === before?.endpoint) return faults;
   const host = hostCidr(endpoint);
-  if (host !== undefined && pools.some((pool) => contains(pool, host)))
+  if (moved && host !== undefined && pools.some((pool) => contains(pool, host)))
     faults['endpoint'] = ['is an address of the pools; give one that devices reach without the tunnel'];
   for (const other of others.filter((one) => one.endpoint === endpoint)) {
+    if (other.wireguard_port === port && (moved || port !== before.wireguard_port))
+      faults['wireguard_port'] ??= [`is that of network ${other.name}, which has the same endpoint; choose another`];
+    if (!moved) continue;
     const met = cidrs(poolsOf(other)).find((taken) => pools.some((pool) => overlap(taken, pool)));
     if (met === undefined) continue;
     const field = before !== undefined ? 'endpoint' : met.family === 4 ? 'ipv4_pool' : 'ipv6_pool';

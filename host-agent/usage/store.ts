@@ -1,8 +1,9 @@
 /**
  * The ledger on disk: `usage.json` with its log of changes, and a file in `usage/` for each closed
  * hour that no owner has taken yet. An hour whose file the disk refuses waits in memory, and in the
- * ledger's own file as soon as that can be written, until it has a file or its owners. What was sent is on disk before, so that an agent that was
- * killed goes on from there and never says less, or the same in another hour.
+ * ledger's own file as soon as that can be written, until it has a file or its owners. What was
+ * sent is on disk before, so that an agent that was killed goes on from there and never says less,
+ * or the same in another hour.
  *
  * Owners keep the larger of two sums of one source and hour. So where an hour is begun again after
  * the wall clock was set back, and where an hour of a wrong clock gets another date, the sums have

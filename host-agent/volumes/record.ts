@@ -17,7 +17,9 @@ const volumesFlushMs = 10 * minutes;
 const Adopted = Type.Object({
   id: ContainerId,
   tenant: TenantId,
-  /** Of one path, the last counts; the others still go with the container. Empty: nobody sees it. */
+  /**
+   * Of one path, the last counts; the others still go with the container. Empty: nobody sees it.
+   */
   at: Type.Array(Type.Object({ path: Type.String(), name: Type.String() })),
 });
 const Left = Type.Object({ id: ContainerId, keptMs: Type.Number({ minimum: 0 }) });

@@ -60,8 +60,8 @@ export interface VolumesParts {
 
 /**
  * The volumes of a copy, by the paths where its processes see them. For a path that its image
- * declares as a relative one (`VOLUME data`), the engine makes one of its own below the one that the
- * agent mounts there: its path is empty.
+ * declares as a relative one (`VOLUME data`), the engine makes one of its own below the one that
+ * the agent mounts there: its path is empty.
  */
 function volumesOf({ Mounts }: Inspection): { readonly name: string; readonly path: string }[] {
   const mounts = Mounts ?? [];

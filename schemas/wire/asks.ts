@@ -284,7 +284,16 @@ const reads = {
   'network.list': ask(
     { ...ofPartition, limit: number, after: text },
     keyPageOf(
-      fieldsOf(NetworkView, 'name', 'endpoint', 'ipv4_pool', 'ipv6_pool', 'ca_certificate', 'server_certificate'),
+      fieldsOf(
+        NetworkView,
+        'name',
+        'endpoint',
+        'wireguard_port',
+        'ipv4_pool',
+        'ipv6_pool',
+        'ca_certificate',
+        'server_certificate',
+      ),
     ),
   ),
   'network.material': ask({ ...ofNetwork, ...copy }, materialOf(NetworkRecordShape)),

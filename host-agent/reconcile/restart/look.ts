@@ -177,8 +177,8 @@ const afterOnlyRun = (restart: RestartState): RestartState =>
 
 const startAgain = 'its policy "never" lets it run once: start it if it should run again';
 /**
- * The exit code is none of the program's own: an owner takes a job that has one for ended. A program
- * that is asked to stop may end by itself meanwhile: exit code 0 proves neither.
+ * The exit code is none of the program's own: an owner takes a job that has one for ended. A
+ * program that is asked to stop may end by itself meanwhile: exit code 0 proves neither.
  */
 const stoppedOnce = (exitCode: number): Why => ({
   reason: 'exited',

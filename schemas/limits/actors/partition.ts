@@ -147,7 +147,7 @@ export const partition = {
   unchangedKept: 20_000,
   /**
    * Equal answers that outcomes in memory share, in number and in bytes; beyond either it begins
-   * anew.
+   * again.
    */
   sharedAnswers: 256,
   sharedAnswersBytes: 1 * MiB,

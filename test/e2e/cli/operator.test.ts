@@ -137,7 +137,7 @@ t.test('peers and operators', async (t) => {
     await ok('peer', 'add', 'laptop');
     const [leaked, before] = [await authorityOf('office'), await ok('peer', 'config', 'laptop')];
 
-    await operator('network', 'set', 'office2', ...of('10.88.0.0/24'));
+    await operator('network', 'set', 'office2', ...of('10.88.0.0/24'), 'wireguard_port=51821');
     await ok('peer', 'add', 'laptop2', '--network', 'office2');
     t.match(await longshore(['network', 'rm', 'office'], { env: ops }), { code: 1, err: /peer/ }, 'it has a peer');
     await ok('peer', 'rm', 'laptop');

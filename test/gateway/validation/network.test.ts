@@ -240,7 +240,10 @@ t.test('no route but everything leads the endpoint’s own packets into the tunn
 t.test('two networks on one server have pools of their own', (t) => {
   const made = validateNetworkPut({ endpoint: 'vpn.example.com', ipv4_pool: '10.90.0.0/24', ipv6_pool: 'fd90::/64' });
   if (!made.ok) throw new Error('a valid body');
-  const vpa = { name: 'vpa' as NetworkName, endpoint: 'vpn.example.com', ipv4_pool: '10.90.0.0/16', ipv6_pool: null };
+  const vpa = {
+    ...{ name: 'vpa' as NetworkName, endpoint: 'vpn.example.com', wireguard_port: 51821 },
+    ...{ ipv4_pool: '10.90.0.0/16', ipv6_pool: null },
+  };
   const faults = newFaults(made.value, undefined, [vpa]);
   t.same(faults, { ipv4_pool: ['overlaps that of network vpa, which has the same endpoint'] });
   t.same(newFaults(made.value, undefined, [{ ...vpa, endpoint: 'other.example.com' }]), {}, 'on another server');
@@ -251,6 +254,24 @@ t.test('two networks on one server have pools of their own', (t) => {
   t.same(newFaults(made.value, before, [vpa]), {}, 'one of an older release goes on');
   const moved = newFaults(made.value, { ...before, endpoint: 'old.example.com' }, [vpa]);
   t.same(moved, { endpoint: ['is that of network vpa, whose pools overlap'] });
+  t.end();
+});
+
+t.test('two networks on one server have ports of their own', (t) => {
+  const made = validateNetworkPut({ endpoint: 'VPN.Example.com', ipv4_pool: '10.90.0.0/24' });
+  if (!made.ok) throw new Error('a valid body');
+  const vpa = {
+    ...{ name: 'vpa' as NetworkName, endpoint: 'vpn.example.com', wireguard_port: 51820 },
+    ...{ ipv4_pool: '10.91.0.0/24', ipv6_pool: null },
+  };
+  const taken = { wireguard_port: ['is that of network vpa, which has the same endpoint; choose another'] };
+  t.same(newFaults(made.value, undefined, [vpa]), taken);
+  t.same(newFaults({ ...made.value, wireguard_port: 51821 }, undefined, [vpa]), {});
+  t.same(newFaults(made.value, undefined, [{ ...vpa, endpoint: 'other.example.com' }]), {});
+  const before = { ...made.value, tenants: null };
+  t.same(newFaults(made.value, before, [vpa]), {}, 'one of an older release goes on');
+  t.same(newFaults(made.value, { ...before, wireguard_port: 51821 }, [vpa]), taken);
+  t.same(newFaults(made.value, { ...before, endpoint: 'old.example.com' }, [vpa]), taken);
   t.end();
 });
 

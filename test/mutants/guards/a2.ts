@@ -34,7 +34,7 @@ export const a2: readonly Guard[] = [
     name: 'lease check omitted',
     guard: 'Nothing is answered from memory without a valid lease (ADR 8)',
     file: 'actors/runtime/ownership.ts',
-    changes: [{ in: 'Ownership.answering', always: 'this.#options.lease.isValid()' }],
+    changes: [{ in: 'Ownership.ready', replace: 'this.answering', by: 'this.serving' }],
     killedBy: 'test/actors/runtime/partition.test.ts',
   },
   {

@@ -9,8 +9,8 @@ export const a3: readonly Guard[] = [
     changes: [
       {
         in: 'Partition.#commit',
-        replace: 'group.waiters.push(this.#waiterOf(write, reply))',
-        by: 'this.#waiterOf(write, reply)(true)',
+        replace: 'group.answer(draft.tenant, reply.body.length, this.#waiterOf(write, reply))',
+        by: 'void [group, this.#waiterOf(write, reply)(true)]',
       },
     ],
     killedBy: 'simulation',
@@ -54,7 +54,7 @@ export const a3: readonly Guard[] = [
     name: 'report acknowledged before its commit',
     guard: 'A report is acknowledged when all of it is committed',
     file: 'actors/endpoints/hosts/report.ts',
-    changes: [{ in: 'takingIn.onCommitted', replace: '--turnsLeft === 0', by: '--turnsLeft >= 0' }],
+    changes: [{ in: 'takingIn.onCommitted', replace: '--turnsLeft > 0', by: '--turnsLeft < 0' }],
     killedBy: 'test/integration/actors/partitions/blocks.test.ts',
   },
   {
@@ -77,8 +77,8 @@ export const a3: readonly Guard[] = [
     changes: [
       {
         in: 'Partition.#answerUnchanged',
-        replace: 'group.waiters.push(this.#waiterOf(write, reply))',
-        by: 'this.#waiterOf(write, reply)(true)',
+        replace: 'group.answer(draft.tenant, reply.body.length, this.#waiterOf(write, reply))',
+        by: 'void [group, this.#waiterOf(write, reply)(true)]',
       },
     ],
     killedBy: 'test/actors/runtime/audit.test.ts',

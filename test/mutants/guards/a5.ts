@@ -34,7 +34,7 @@ export const a5: readonly Guard[] = [
     name: 'operation ids not loaded',
     guard: 'The outcome of an operation id survives a load',
     file: 'actors/runtime/serving.ts',
-    changes: [{ in: 'filling', omit: 'operations.add(operation)' }],
+    changes: [{ in: 'filling', omit: "operations.add({ ...operation, tenant: '' })" }],
     killedBy: 'simulation',
     firstSeed: 309,
   },

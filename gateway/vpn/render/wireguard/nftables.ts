@@ -191,8 +191,8 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
       ...block('chain input', [
         'type filter hook input priority filter; policy accept;',
         'iifname "lo" accept',
-        // Tunnels alone: if a network around the server has addresses of the pools, too, no rule here
-        // may cut the server off from it.
+        // Tunnels alone: if a network around the server has addresses of the pools, too, no rule
+        // here may cut the server off from it.
         ...tunnels.map((match) => `${match} jump from_tunnel`),
         ...foreign,
       ]),

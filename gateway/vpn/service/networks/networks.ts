@@ -86,7 +86,8 @@ export class NetworkKeeper {
     const network = await this.load(asker, name);
     const settings: NetworkSettings = { tenants: network.settings.tenants, ...asked };
     const moved = settings.endpoint !== network.settings.endpoint;
-    const others = moved ? await this.#options.actors.networks(asker) : [];
+    const isElsewhere = moved || settings.wireguard_port !== network.settings.wireguard_port;
+    const others = isElsewhere ? await this.#options.actors.networks(asker) : [];
     refuse(
       newFaults(
         settings,

@@ -48,7 +48,9 @@ async function patiently<T>(call: () => Promise<Reply<T>>): Promise<Reply<T>> {
   }
 }
 
-/** Of all worlds of this process, which share a stack: pools of networks may not overlap. */
+/**
+ * Of all worlds of this process, which share a stack: networks have pools and ports of their own.
+ */
 let networks = 0;
 
 export async function worldOf(rig: Stack): Promise<World> {
@@ -91,7 +93,8 @@ export async function worldOf(rig: Stack): Promise<World> {
   const newHost = () => ({ key: fresh('h'), region: 'elsewhere' });
   const newNetwork = () => {
     const name = `n${++networks}`;
-    return { name, ...network, ipv4_pool: `10.${100 + (networks >> 8)}.${networks & 255}.0/24` };
+    const ipv4_pool = `10.${100 + (networks >> 8)}.${networks & 255}.0/24`;
+    return { name, ...network, ipv4_pool, wireguard_port: 51_820 + networks };
   };
   const networkOf = (): ReturnType<typeof make<NetworkView>> =>
     make<NetworkView>(operator, 'POST', `${operatorArea}/networks`, newNetwork());
@@ -167,7 +170,8 @@ export async function worldOf(rig: Stack): Promise<World> {
     'network.put': async () => {
       const path = `${operatorArea}/networks/${shared.name}`;
       const etag = (await operator.call('GET', path)).headers.get('etag');
-      const body = { ...network, ipv4_pool: shared.ipv4_pool, mtu: 1300 + ++count };
+      const { ipv4_pool, wireguard_port } = shared;
+      const body = { ...network, ipv4_pool, wireguard_port, mtu: 1300 + ++count };
       return { path, body, ...(etag === null ? {} : { etag }) };
     },
     'network.servers.put': async () => {

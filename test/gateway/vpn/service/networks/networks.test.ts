@@ -45,6 +45,7 @@ t.test('pools that another network on the server has cost no key', async (t) => 
   const other = {
     name: 'vpa',
     endpoint: asked.endpoint,
+    wireguard_port: asked.wireguard_port,
     ipv4_pool: asked.ipv4_pool,
     ipv6_pool: null,
     ca_certificate: certificate,
@@ -61,6 +62,23 @@ t.test('pools that another network on the server has cost no key', async (t) => 
   await t.rejects(forage.networks.create(asker, made, keyring), refused('overlaps that of network vpa'));
   await t.rejects(forage.networks.put(asker, made.name, asked, keyring), refused('is that of network vpa'));
   t.same(jobs, []);
+});
+
+t.test('a port that another network on the server has is refused where it is new', async (t) => {
+  const certificate = { serial: '1', not_before: 'x', not_after: 'x' };
+  const { wireguard_port, endpoint } = asked;
+  const other = {
+    ...{ name: 'vpa', endpoint, wireguard_port, ipv4_pool: '10.91.0.0/24', ipv6_pool: null },
+    ...{ ca_certificate: certificate, server_certificate: certificate },
+  };
+  const { forage, keyring, types } = forageWith({
+    'network.list': listed(other),
+    'network.material': () => okMaterial({ ...networkNow({ wireguard_port: 1 }), name: 'lab' as NetworkName }),
+  });
+  const put = forage.networks.put(asker, 'lab' as NetworkName, asked, keyring);
+  const body = /"wireguard_port":\["is that of network vpa, which has the same endpoint/;
+  await t.rejects(put, { name: 'Refusal', result: { code: 'invalid', body } });
+  t.notOk(types().includes('network.put'));
 });
 
 t.test('new settings keep tenants that they do not name; a new endpoint is a new certificate', async (t) => {
