@@ -7,7 +7,7 @@ import { timestamp } from '../../lib/time/timestamp.ts';
 import type { Tunnel } from '../../lib/tunnel/tunnel.ts';
 import type { SessionProtocol } from '../../schemas/api/sessions/control.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { SessionAbout, SessionEnd } from '../../schemas/wire/session.ts';
+import { loggedEnd, type SessionAbout, type SessionEnd } from '../../schemas/wire/session.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -110,7 +110,7 @@ async function hold(
   const { bytesIn, bytesOut } = passed;
   ended(end, passed);
   const ms = Math.round(clock.monotonicMs() - startedMs);
-  log.info('session_ended', { ...fields, ms, bytes_in: bytesIn, bytes_out: bytesOut, ...end });
+  log.info('session_ended', { ...fields, ms, bytes_in: bytesIn, bytes_out: bytesOut, ...loggedEnd(end) });
   return handled;
 }
 

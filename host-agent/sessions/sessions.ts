@@ -12,6 +12,7 @@ import type { Seat, Seats, Unseated } from '../../lib/seats.ts';
 import { limits } from '../../schemas/limits.ts';
 import {
   isSessionId,
+  loggedEnd,
   SessionAnswer,
   type SessionAbout,
   type SessionAsk,
@@ -104,13 +105,7 @@ export function createSessions(parts: SessionsParts): Sessions {
         if (typeof place === 'object') place.leave();
         metrics.tunnelEnded(name, end.reason);
         const { tenant, id: container } = about;
-        log[kind?.logLevel ?? 'info']('session_ended', {
-          kind: name,
-          tenant,
-          container,
-          reason: end.reason,
-          message: end.message,
-        });
+        log[kind?.logLevel ?? 'info']('session_ended', { kind: name, tenant, container, ...loggedEnd(end) });
       },
     });
     open.set(session, tunnel);

@@ -122,5 +122,9 @@ export interface SessionEnd {
   readonly message?: string;
 }
 
+/** As a log has it: the words about a wrong message may quote what somebody typed. */
+export const loggedEnd = ({ reason, message }: SessionEnd): SessionEnd =>
+  reason === 'invalid' || message === undefined ? { reason } : { reason, message };
+
 const known: ReadonlySet<string> = new Set(sessionReasons);
 export const sessionReasonOf = (text: string): SessionReason => (known.has(text) ? (text as SessionReason) : 'failed');
