@@ -6,7 +6,7 @@ import { systemClock } from '../lib/time/clock.ts';
 import { ConfigurationError, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
-import { say } from '../lib/terminal.ts';
+import { complain, say } from '../lib/terminal.ts';
 import { parseCommand, usage } from './commands/arguments.ts';
 import { join } from './commands/join.ts';
 import { reasonOf } from './commands/reason.ts';
@@ -30,7 +30,7 @@ switch (command.kind) {
     say(usage);
     break;
   case 'wrong':
-    process.stderr.write(`${command.message}\n\n${usage}\n`);
+    complain(`${command.message}\n\n${usage}`);
     process.exit(2);
     break;
   case 'join':
@@ -41,7 +41,7 @@ switch (command.kind) {
       await join({ ...parts, settings: given, token: command.token, url: command.url });
     } catch (error) {
       const faults = error instanceof ConfigurationError ? error.faults : [reasonOf(error)];
-      for (const fault of faults) process.stderr.write(`✗ ${fault}\n`);
+      for (const fault of faults) complain(`✗ ${fault}`);
       process.exit(1);
     }
     process.exit(0);

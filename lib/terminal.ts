@@ -5,6 +5,10 @@ import { visibleLines } from '../schemas/visible.ts';
 export const textFor = ({ isTTY }: { readonly isTTY?: boolean }, text: string): string =>
   isTTY === true ? visibleLines(text) : text;
 
-export const say = (text: string): void => void process.stdout.write(`${textFor(process.stdout, text)}\n`);
+const writeLine = (stream: NodeJS.WriteStream, text: string): void => void stream.write(`${textFor(stream, text)}\n`);
+
+export const say = (text: string): void => writeLine(process.stdout, text);
+/** On standard error. */
+export const complain = (text: string): void => writeLine(process.stderr, text);
 
 export const took = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;

@@ -6,6 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { programFile } from '../../../dev/stack/programs.ts';
 import { farEnd, type Scripted } from '../../cli/client/server.ts';
 import { commandLine } from '../../e2e/support/command-line.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -92,6 +93,14 @@ for (const [args, answer] of cases) {
       t.match(JSON.stringify(JSON.parse(piped.out)), JSON.stringify(order).slice(1, -1), 'a program gets it all');
   });
 }
+
+t.test('what host-agent refuses', async (t) => {
+  const { typing } = commandLine(t);
+  const { out, code } = await typing([process.execPath, programFile('host-agent'), order], []);
+  t.equal(code, 2);
+  t.match(out, 'there is no command a\\u001b]52;');
+  t.notMatch(bare(out), obeyed);
+});
 
 t.test('names keep joiners of zero width, and a pipe gets each character', async (t) => {
   const { url } = await farEnd(t, data([event]));
