@@ -18,7 +18,7 @@ const typeWords: Readonly<Record<string, string>> = {
 
 /** Messages that say what texts of a kind must look like. */
 export const forms = {
-  host: 'must be a host name or an address',
+  host: 'must be a host name or an address; write letters other than a-z in punycode (xn--...)',
   domain: 'must be a domain name, like example.com',
   network: 'must be a network in CIDR form, like 10.0.0.0/8, with no bits beyond its prefix',
   address: 'must be an IPv4 or IPv6 address',

@@ -85,7 +85,7 @@ t.test('what is given is kept in its normal form', (t) => {
 });
 
 t.test('what is wrong with a network’s field, and nothing else with the body', (t) => {
-  const host = 'must be a host name or an address';
+  const host = 'must be a host name or an address; write letters other than a-z in punycode (xn--...)';
   const resolver = 'must be the address of a resolver, not an unspecified, loopback or multicast one';
   const unroutable = 'none is of a family that peers have; name an IPv4 network, or give the network an ipv6_pool';
   const inPool = 'is an address of the pools; give one that devices reach without the tunnel';
@@ -99,6 +99,7 @@ t.test('what is wrong with a network’s field, and nothing else with the body',
     ['endpoint', 'xn--bcher-kva.example', {}],
     ['endpoint', `${'a'.repeat(63)}.example`, {}],
     ['endpoint', `${'a'.repeat(64)}.example`, { endpoint: [host] }],
+    ['endpoint', 'bücher.example', { endpoint: [host] }],
     ['endpoint', 'vpn.example.com.', { endpoint: [host] }],
     ['endpoint', '-a.example', { endpoint: [host] }],
     ['endpoint', 'a-.example', { endpoint: [host] }],
