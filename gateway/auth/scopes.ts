@@ -32,9 +32,13 @@ function wordsOf(claim: unknown): readonly string[] | undefined {
   return Array.isArray(claim) && claim.every((word) => typeof word === 'string') ? claim : undefined;
 }
 
+/** Stands for the words of a claim that has none: no scope, so it opens nothing. */
+const noWord = '';
+
 /**
- * The words that limit a token, also those that open nothing: the issuer wanted a limit.
- * Undefined if a claim of scopes can't be read.
+ * The words that limit a token, also those that open nothing: the issuer wanted a limit. So it did
+ * where the issuer's own claim is there and empty, as for a user without permissions. Undefined if
+ * a claim of scopes can't be read.
  */
 export function scopesOf(
   claims: Readonly<Record<string, unknown>>,
@@ -42,8 +46,10 @@ export function scopesOf(
 ): readonly string[] | undefined {
   const scopes = new Set<string>();
   for (const name of claim === undefined ? usualClaims : [claim]) {
-    const words = wordsOf(Object.hasOwn(claims, name) ? claims[name] : undefined);
+    const isThere = Object.hasOwn(claims, name);
+    const words = wordsOf(isThere ? claims[name] : undefined);
     if (words === undefined) return undefined;
+    if (isThere && name === claim && words.length === 0) scopes.add(noWord);
     for (const word of words) if (!ofOpenId.has(word) && !ignore.includes(word)) scopes.add(word);
   }
   return [...scopes];

@@ -1,7 +1,7 @@
 /**
  * A thief has a token that its issuer meant to limit, but in another way than `scope` with our
- * words: in capitals, with commas, in `scp` as Okta and Entra ID do, or with a word of its own. It
- * opens what it names exactly. A token without any scope opens its tenant.
+ * words: in capitals, with commas, in `scp` as Okta and Entra ID do, with a word of its own, or with
+ * an empty claim. It opens what it names exactly. A token without any scope opens its tenant.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -76,12 +76,15 @@ t.test('an issuer’s entry names the claim, and the words of other programs', a
   t.same(await opened(await other.mint({ scope: 'billing', permissions: ['vpn'] })), vpn);
   t.same(await opened(await other.mint({ permissions: 'access_as_user' })), everything);
   t.same(await opened(await other.mint({ permissions: ['access_as_user', 'mail'] })), nothing);
+  for (const permissions of [[], '', ' ', null])
+    t.same(await opened(await other.mint({ permissions })), nothing, `empty: ${JSON.stringify(permissions)}`);
+  t.same(await opened(await other.mint({ scope: 'vpn' })), everything, 'without the claim');
 });
 
 t.test('the operator’s log names each unknown word once', (t) => {
   const told = log.events.filter(({ event }) => event === 'scope_unknown').map(({ fields }) => fields);
   const ofOther = told.filter(({ issuer }) => issuer === other.name).map(({ scope }) => scope);
-  t.same(ofOther, ['mail']);
+  t.same(ofOther, ['mail', '']);
   t.equal(told.filter(({ scope }) => scope === 'VPN').length, 1);
   t.end();
 });

@@ -35,11 +35,16 @@ t.test('which words of a token limit it', (t) => {
     [{ scope: 'roles' }, [], { claim: undefined, ignore: ['roles'] }],
     [{ scope: 'billing', permissions: ['read'] }, ['read'], { claim: 'permissions', ignore: [] }],
     [{ scope: 'read' }, [], { claim: 'constructor', ignore: [] }],
+    [{ scope: 'read', permissions: [] }, [''], { claim: 'permissions', ignore: [] }],
+    [{ permissions: '' }, [''], { claim: 'permissions', ignore: [] }],
+    [{ permissions: null }, [''], { claim: 'permissions', ignore: [] }],
+    [{ permissions: ['roles'] }, [], { claim: 'permissions', ignore: ['roles'] }],
   ];
   for (const [claims, scopes, rules = usual] of rows) t.same(scopesOf(claims, rules), scopes, JSON.stringify(claims));
   t.same(['read', 'network:office', 'operator'].filter(isScope), ['read', 'network:office', 'operator']);
   t.same(['READ', 'operators', 'operator:misspelt', 'network:', 'xread', 'reads'].filter(isScope), []);
   t.equal(firstMissing(['READ'], ['read']), 'read', 'what opens nothing passes nothing on');
+  t.equal(firstMissing([''], ['read']), 'read');
   t.same(['read', 'operator', 'network:office', 'admin'].filter(isOfOperator), ['operator', 'network:office']);
   t.end();
 });
@@ -68,6 +73,7 @@ t.test('which scopes open which routes', (t) => {
     [[...tenantScopes], route('operator', 'operator:read'), 'operator:read'],
     [['read'], route('tenant'), 'operator'],
     [['READ'], route('tenant', 'read'), 'read'],
+    [[''], route('tenant', 'read'), 'read'],
     [['READ', 'deploy'], route('tenant', 'read', 'deploy'), undefined],
   ];
   for (const [scopes, of, lack] of rows) {
