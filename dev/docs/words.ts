@@ -347,6 +347,8 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   pk12util: 'Reads bundles in the tests, as Firefox would; NSS’s `certutil` must be beside it or on PATH.',
   ip: 'Joins two network namespaces for the VPN connections of the tests.',
   ping: 'Tests the VPN connections.',
+  nginx:
+    'Runs in front of a server in the tests, with the sample of [deploying](deploy.md#a-proxy-in-front-of-the-gateways).',
   haproxy: 'Runs in front of a gateway in the tests, with the configuration in `deploy/haproxy/`.',
   nft: 'Keeps the containers of `npm start` from reaching this machine; `wg-quick` guards a default route with it in the tests.',
   buildah: 'Builds the container images of deploy/ in the tests.',

@@ -188,6 +188,17 @@ export const tools = {
     suite: 'release',
     elsewhere: 'brew install haproxy, or the package "haproxy" of your distribution',
   },
+  nginx: {
+    variable: 'LONGSHORE_NGINX',
+    executables: ['nginx'],
+    minimum: [1, 18],
+    versionArguments: ['-v'],
+    versionPattern: /nginx version: nginx\/(\d+)\.(\d+)/,
+    optional: true,
+    packages: ['nginx'],
+    suite: 'release',
+    elsewhere: 'brew install nginx, or the package "nginx" of your distribution',
+  },
   buildah: {
     variable: 'LONGSHORE_BUILDAH',
     executables: ['buildah'],
