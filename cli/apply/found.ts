@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { documentOf, type Declared } from '../tenant/document.ts';
 import { overviewOf, type Container } from '../tenant/find.ts';
-import { projectNamed, projectVariable } from './file/checks.ts';
+import { projectOf } from './file/checks.ts';
 import type { Wanted } from './file/model.ts';
 
 export interface FoundContainer extends Declared {
@@ -29,13 +29,6 @@ export interface Found {
 }
 
 const isAsked = (...lists: readonly (readonly unknown[])[]): boolean => lists.some((list) => list.length > 0);
-
-/** The file that a container belongs to; null: none. The last release has left a variable. */
-export const projectOf = ({
-  env,
-  project = null,
-}: Pick<Container, 'env'> & { readonly project?: string | null }): string | null =>
-  project ?? (env[projectVariable] === undefined ? null : projectNamed(env[projectVariable]));
 
 /** Asks only for the kinds that the file is about: a token may lack the scope for others. */
 export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Promise<Found> {

@@ -21,9 +21,10 @@ import type { Schemas } from '../client/api.ts';
 import { imageText } from '../terminal/table.ts';
 import type { DocumentBody, Plan as ServerPlan } from '../tenant/document.ts';
 import { isCompleted, isUnderWay } from '../tenant/done.ts';
+import { projectOf } from './file/checks.ts';
 import type { Declaration, Wanted, WantedContainer, WantedLogin, WantedPeer, WantedSecret } from './file/model.ts';
 import type { Remark } from './file/tree.ts';
-import { projectOf, type Found, type FoundContainer, type Peer } from './found.ts';
+import type { Found, FoundContainer, Peer } from './found.ts';
 
 /** A field, as it is and as it shall be; null: absent. */
 export interface Difference {

@@ -84,25 +84,33 @@ export async function findContainer(context: Asking, name: string): Promise<Cont
 
 /** By its name, or that of a service of the Compose file in this folder. */
 async function named(context: Asking, name: string): Promise<Container | undefined> {
-  const all = await containersOf(context);
-  const found = oneOf(all, name);
-  const called = await containerHere(context, name);
-  if (called === undefined || called === found?.name) return found;
-  const ofProject = all.find((one) => one.name === called);
-  if (found?.name !== name) return ofProject ?? found;
-  if (ofProject === undefined) return found;
+  const project = await projectHere(context);
+  const called = project?.containerOf(name);
+  if (project === undefined || called === undefined) return oneOf(await containersOf(context), name);
+  // The name of a service is no end of an id.
+  const all = await overviewOf(context);
+  const found = all.find(({ container }) => container.name === name);
+  const ofService = all.find(({ container }) => container.name === called);
+  if (found !== undefined && ofService !== undefined && found !== ofService)
+    throw new Refused(
+      `"${name}" is a container, and a service of the Compose file here, ${called}: give ${called}, or the id ${found.container.id}`,
+    );
+  const meant = ofService ?? found;
+  const other = meant && project.otherOf({ env: meant.container.env, project: meant.project });
+  if (meant === undefined || other === undefined) return meant?.container;
+  const { id, name: taken } = meant.container;
   throw new Refused(
-    `"${name}" is a container, and a service of the Compose file here, ${called}: give ${called}, or the id ${found.id}`,
+    `"${name}" is a service of the Compose file here, and ${taken} is a container of the project ${other}: if you mean that one, give its id ${id}, or COMPOSE_PROJECT_NAME=${other}`,
   );
 }
 
 /** Loaded only where there is a Compose file, because YAML comes with it. */
-async function containerHere({ terminal }: Asking, service: string): Promise<string | undefined> {
+async function projectHere({ terminal }: Asking) {
   const folder = process.cwd();
   const isNamed = terminal.env['COMPOSE_FILE'] !== undefined;
   if (!isNamed && folderWith(folder, composeFiles) === undefined) return undefined;
   const { projectIn } = await import('../apply/compose/project.ts');
-  return projectIn({ folder, env: terminal.env })?.containerOf(service);
+  return projectIn({ folder, env: terminal.env });
 }
 
 /** @throws Refused if there is none, or several */

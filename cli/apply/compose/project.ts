@@ -7,6 +7,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { composeFiles, folderWith } from '../../compose-files.ts';
 import { Refused } from '../../terminal/errors.ts';
 import { readFile } from '../../terminal/input.ts';
+import { projectNamed, projectOf as projectOfContainer, type ProjectMarks } from '../file/checks.ts';
 import { BadVariable, interpolated } from '../file/interpolate.ts';
 import { SourceFile } from '../file/source.ts';
 import { below, isBranch, textOf } from '../file/tree.ts';
@@ -134,6 +135,8 @@ export interface Project {
   readonly file: string;
   /** Container name of a service; `undefined` if there is no such service. */
   containerOf(service: string): string | undefined;
+  /** The project of a container; `undefined`: this one, or none. */
+  otherOf(container: ProjectMarks): string | undefined;
 }
 
 /** @throws Refused if it can't be read */
@@ -155,5 +158,9 @@ export function projectIn({ folder, env }: Surroundings): Project | undefined {
       services.entries.has(service)
         ? containerName(name, service, textOf(below(services, service, 'container_name')))
         : undefined,
+    otherOf: (container) => {
+      const other = projectOfContainer(container);
+      return other === null || other === projectNamed(name) ? undefined : other;
+    },
   };
 }

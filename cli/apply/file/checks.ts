@@ -12,7 +12,7 @@ import type { ContainerEntry } from './schema.ts';
 import type { Remark } from './tree.ts';
 
 /** The variable by which the last release knew which file a container belongs to. */
-export const projectVariable = 'LONGSHORE_APPLY';
+const projectVariable = 'LONGSHORE_APPLY';
 
 /**
  * The project of a Compose project, or of a file of the last release, whose names were no DNS
@@ -23,6 +23,16 @@ export const projectNamed = (name: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '');
+
+/** What says of which project a container is: the last release has left a variable. */
+export interface ProjectMarks {
+  readonly env: Readonly<Record<string, string>>;
+  readonly project?: string | null | undefined;
+}
+
+/** The project of a container; null: none. */
+export const projectOf = ({ env, project = null }: ProjectMarks): string | null =>
+  project ?? (env[projectVariable] === undefined ? null : projectNamed(env[projectVariable]));
 
 /** A remark about an item, at a path within it. */
 export type RemarkOf = (message: string, ...below: string[]) => Remark;

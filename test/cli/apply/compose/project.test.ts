@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { filesIn, projectIn } from '../../../../cli/apply/compose/project.ts';
 import { readText } from '../../../../cli/apply/file/read.ts';
-import { projectOf } from '../../../../cli/apply/found.ts';
+import { projectOf } from '../../../../cli/apply/file/checks.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 
 function folderOf(t: Test, name: string, files: Readonly<Record<string, string>> = {}): string {
