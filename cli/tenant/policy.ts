@@ -3,14 +3,16 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { merged, type Values } from '../../lib/values.ts';
 import { limits } from '../../schemas/limits.ts';
 import { restartPolicies, stopSignals } from '../../schemas/words.ts';
-import { dataOf, type Schemas } from '../client/api.ts';
+import { writtenOf, type Schemas } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { carryOut, settable, settingsIn, settingsWith, type SetOptions } from '../settings/set.ts';
-import { portNumber, wholeNumber } from '../terminal/arguments.ts';
+import { portNumber, waiting, wholeNumber, type WaitOptions } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { showing } from '../terminal/list.ts';
 import type { Input } from '../terminal/input.ts';
+import { untilChanged } from './changed.ts';
 import { findContainer } from './find.ts';
+import { statusOf } from './progress.ts';
 import { storedPolicy } from './uses.ts';
 
 type PolicyPut = Schemas['PolicyPut'];
@@ -180,13 +182,24 @@ async function get(context: Context, name: string): Promise<void> {
   context.show(policy, JSON.stringify(policy, null, 2));
 }
 
-async function set(context: Context, name: string, texts: readonly string[], options: SetOptions): Promise<void> {
-  const { id } = await findContainer(context, name);
-  const before = await storedPolicy(context, id);
-  const body = await settingsWith(context, await policySchema(), before, texts, options);
-  await carryOut(context, name, [before, body], options, () =>
-    dataOf(context.api.PUT('/api/v2/compute/{id}/policy', { params: { path: { id } }, body })),
-  );
+type PolicySet = SetOptions & WaitOptions & { readonly detach?: true };
+
+async function set(context: Context, name: string, texts: readonly string[], options: PolicySet): Promise<void> {
+  const container = await findContainer(context, name);
+  const { id } = container;
+  const stored = await storedPolicy(context, id);
+  const body = await settingsWith(context, await policySchema(), stored, texts, options);
+  await carryOut(context, name, [stored, body], options, async () => {
+    const before = await statusOf(context, id);
+    const written = await writtenOf(context.api.PUT('/api/v2/compute/{id}/policy', { params: { path: { id } }, body }));
+    const after = await statusOf(context, id);
+    const { data, generation = after.generation } = written;
+    // A check of the engine's is an update, and any check may fail; nothing else takes effect now.
+    const isChecked = JSON.stringify(body['health']) !== JSON.stringify(stored.health);
+    if (options.detach !== true && before.desired === 'running' && isChecked)
+      await untilChanged(context, container, { before, after, generation, hasPolicy: true }, options);
+    return data;
+  });
 }
 
 export function addPolicy(program: Command, terminal: Terminal): void {
@@ -194,8 +207,12 @@ export function addPolicy(program: Command, terminal: Terminal): void {
   showing(policy.command('get <container>').description('Show the policy of a container')).action(
     action<[string]>(terminal, get),
   );
-  settable(
-    policy.command('set <container>').description('Change the policy of a container; other settings stay'),
-    'restart=on_failure health.http.port=8080',
-  ).action(action<[string, string[], SetOptions]>(terminal, set));
+  waiting(
+    settable(
+      policy
+        .command('set <container>')
+        .description('Change the policy of a container; other settings stay. Another check is waited for'),
+      'restart=on_failure health.http.port=8080',
+    ).option('-d, --detach', 'Return without waiting until another check is done'),
+  ).action(action<[string, string[], PolicySet]>(terminal, set));
 }

@@ -13,6 +13,7 @@ import { collect, waiting, type WaitOptions } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { readFile } from '../terminal/input.ts';
 import { bytesText, cpuIn, memoryIn } from '../terminal/quantities.ts';
+import { untilChanged } from './changed.ts';
 import { containersOf, findContainer } from './find.ts';
 import { changeDocument, createFrom, type Document, type DocumentBody } from './document.ts';
 import { goalOf } from './done.ts';
@@ -21,7 +22,7 @@ import { runJob } from './job.ts';
 import { namesPolicy, policyFileOf, policyWith, withPolicy, type PolicyOptions } from './policy.ts';
 import { namesProcess, processWith, usualMemory, withProcess, withReset, type ProcessOptions } from './process.ts';
 import type { StatusView } from '../client/wait.ts';
-import { RolledBack, statusOf, watchDone } from './progress.ts';
+import { statusOf, watchDone } from './progress.ts';
 import { storedPolicy, usesWith, type UseOptions } from './uses.ts';
 
 /** Of the name of an image in that of a job, which has more behind it. */
@@ -264,18 +265,7 @@ async function update(
   const generation = changed ?? after.generation;
   if (generation === before.generation) context.tell(unchangedText(container.name, options));
   if (options.detach !== true && before.desired === 'running') {
-    const goal = goalOf(await storedPolicy(context, container.id), options.stable);
-    // One that runs on under another policy is not waited for to its end.
-    const isJob = goal.isJob && after.update?.at !== before.update?.at;
-    const undo = [`rollback ${container.name}`, 'takes it back'] as const;
-    const waiting = { goal: { ...goal, isJob }, generation, seconds: options.timeout, undo };
-    const view = await watchDone(context, container, waiting).catch((error: unknown) => {
-      throw !hasPolicy || !(error instanceof RolledBack)
-        ? error
-        : new Refused(
-            `${error.message}; what else it changed of the policy stays: "longshore policy get ${container.name}"`,
-          );
-    });
+    const view = await untilChanged(context, container, { before, after, generation, hasPolicy }, options);
     if (options.pull === true) context.tell(pulledText(container.name, before, view));
   } else if (options.pull === true && before.desired !== 'running')
     context.tell(`${container.name} does not run: its host looks at the tag when it starts`);

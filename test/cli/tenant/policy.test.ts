@@ -5,6 +5,7 @@ import t from 'tap';
 import { namesPolicy, policyFileOf, policyWith, type PolicyOptions } from '../../../cli/tenant/policy.ts';
 import { defaultPolicy } from '../../../schemas/api/policy.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { commands, ok, type Answers } from '../support.ts';
 
 const input = { stdin: Readable.from([]), signal: new AbortController().signal };
 const of = async (options: PolicyOptions, stored = {}) =>
@@ -58,4 +59,39 @@ t.test('a file, over which options win', async (t) => {
 t.test('what does not go together', async (t) => {
   await t.rejects(of({ healthTcp: 1, healthCommand: 'true' }), /give one of/);
   await t.rejects(of({ healthRetries: 1 }), /there is no check/);
+});
+
+const web = { id: '01a20000-0000-7000-8000-000000000001', name: 'web', status: 'running' };
+const policyPath = `/api/v2/compute/${web.id}/policy`;
+const view = (more: object = {}) => ({ ...web, desired: 'running', generation: 1, reason: null, ...more });
+const [begun, over] = ['preparing', 'rolled_back'].map((phase) =>
+  view({ generation: 2, update: { phase, generation: 2, at: '2026-01-01T00:00:00.000Z', reason: 'unhealthy' } }),
+);
+const answering = (waited: object, before = view()): Answers => ({
+  'GET /api/v2/compute': ok([web]),
+  [`GET ${policyPath}`]: ok({ restart: 'always', health: { command: ['true'] } }),
+  [`PUT ${policyPath}`]: ok({ restart: 'always' }, { 'longshore-generation': '2' }),
+  [`GET /api/v2/compute/${web.id}/status`]: [ok(before), ok(begun)],
+  [`GET /api/v2/compute/${web.id}/wait`]: ok(waited),
+});
+
+t.test('policy set: another check is waited for, and what became of it is the end', async (t) => {
+  const set = ['policy', 'set', 'web'];
+  const check = 'health.command=["false"]';
+  const wait = `/api/v2/compute/${web.id}/wait?until=settled&generation=2`;
+  const run = async (answers: Answers, ...args: string[]) => {
+    const { longshore, asked } = await commands(t, answers);
+    const end = await longshore(...set, ...args);
+    return { ...end, isWaited: asked.some(({ path }) => path.startsWith(wait)) };
+  };
+  t.match(await run(answering({ ...begun, outcome: 'done' }), check), { code: 0, isWaited: true });
+  t.match(await run(answering({ ...over, outcome: 'rolled_back' }), check), {
+    code: 1,
+    isWaited: true,
+    err: /web was rolled back: unhealthy; what else it changed of the policy stays/,
+  });
+  for (const args of [[check, '--detach'], [check, '--dry-run'], ['restart=never'], ['stop_grace_seconds=1']])
+    t.match(await run(answering({}), ...args), { code: 0, isWaited: false }, args.join(' '));
+  const stopped = view({ desired: 'stopped', status: 'stopped' });
+  t.match(await run(answering({}, stopped), check), { code: 0, isWaited: false }, 'it does not run');
 });
