@@ -82,17 +82,22 @@ t.test('what a declaration becomes', async (t) => {
     await Promise.all([job, broken, server].map(remove));
   });
 
-  await t.test('failed: no image, a crash loop, unhealthy for good', async (t) => {
+  await t.test('failed: no image, a crash loop, no program, unhealthy for good', async (t) => {
     const lost = (await acme.create({ name: 'lost', ...(await imageRunning(rig, steady)), tag: 'none', ...limits }))
       .body;
     t.match(await settled(lost.data), { outcome: 'failed', status: 'failed', reason: 'image_not_found' });
     t.match(await acme.wait(lost.data, 'running'), { status: 409 });
     const crashing = await declare('crashing', 'exit 3');
     t.match(await settled(crashing), { outcome: 'failed', status: 'backoff', reason: 'crash_loop' });
+    const body = { name: 'no-program', image: await imageRunning(rig, steady), ...limits };
+    const process = { entrypoint: ['/nosuchprogram'] };
+    const made = await acme.call<{ data: Container }>('POST', '/api/v2/containers', { ...body, process });
+    const unstarted = made.body.data;
+    t.match(await settled(unstarted), { outcome: 'failed', status: 'backoff', reason: 'start_failed', failures: 3 });
     const check = { command: ['false'], interval: 1, timeout: 1, retries: 1, start_period: 0 };
     const ill = await declare('ill', steady, { health: { ...check, restart_unhealthy: false } });
     t.match(await settled(ill), { outcome: 'failed', status: 'running', reason: 'unhealthy' });
-    await Promise.all([lost.data, crashing, ill].map(remove));
+    await Promise.all([lost.data, crashing, unstarted, ill].map(remove));
   });
 
   await t.test('of what it has never seen, and of others', async (t) => {
