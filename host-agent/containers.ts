@@ -20,6 +20,7 @@ import { diskLimitOf, evictionWords } from './disk/plan.ts';
 import type { StateDisk } from './disk/state-disk.ts';
 import { createDiskWatch, type DiskWatch } from './disk/watch.ts';
 import { createEngineMonitor, type EngineMonitor, type EngineWatcher } from './docker/engine-monitor.ts';
+import type { Info } from './docker/answers.ts';
 import { createCachedEngine, type CachedEngine } from './docker/cached-engine.ts';
 import { createEngine } from './docker/engine.ts';
 import type { Owner } from './docker/ownership.ts';
@@ -61,6 +62,7 @@ import { OomKills } from './usage/oom-kills.ts';
 import { countPeers } from './usage/peers.ts';
 import { createUsageReports, type UsageReports } from './usage/reports.ts';
 import { createSampler, type Sampler, type UseBoard } from './usage/sampler.ts';
+import type { LimitingHost } from './spec/create-body.ts';
 import { createVolumes, type Volumes } from './volumes/volumes.ts';
 import { capacityOf, type Machine } from './desired/capacity.ts';
 import { containersOf } from './desired/desired-set.ts';
@@ -126,7 +128,15 @@ interface EngineHost {
   readonly rootDir: string | undefined;
   /** As the kernel names it, such as `x86_64`. */
   readonly architecture: string;
+  readonly unkept: LimitingHost['unkept'];
 }
+
+const unkeptBy = ({ SwapLimit, PidsLimit, CPUShares, CPUSet }: Info): LimitingHost['unkept'] => [
+  ...(SwapLimit === false ? (['MemorySwap'] as const) : []),
+  ...(PidsLimit === false ? (['PidsLimit'] as const) : []),
+  ...(CPUShares === false ? (['CpuShares'] as const) : []),
+  ...(CPUSet === false ? (['CpusetCpus'] as const) : []),
+];
 
 export async function createContainers(parts: ContainersParts): Promise<Containers> {
   const { settings, owner, state, lease, faults, reporter, retry, clock, steadyMs, metrics, log } = parts;
@@ -136,6 +146,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     machine: { cores: availableParallelism(), memBytes: totalmem() },
     rootDir: undefined,
     architecture: process.arch === 'arm64' ? 'aarch64' : 'x86_64',
+    unkept: [],
   };
   const cpuMillis = (): number => engineHost.machine.cores * 1000;
   const capacity = (): Capacity => capacityOf(settings, engineHost.machine);
@@ -284,6 +295,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     diskBytes: settings.CONTAINER_DISK_BYTES,
     stopGraceMs: settings.STOP_GRACE,
     cpuMillis,
+    unkept: () => engineHost.unkept,
     nowMs,
     log,
   });
@@ -312,7 +324,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     logs,
     reporter,
     restartStore,
-    cpuMillis,
+    engineHost: () => ({ cpuMillis: cpuMillis(), unkept: engineHost.unkept }),
     updateVerifyMs: settings.UPDATE_VERIFY,
     backoff: { minMs: settings.RESTART_BACKOFF_MIN, maxMs: settings.RESTART_BACKOFF_MAX },
     clock,
@@ -325,11 +337,13 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   const share = createDisk(parts, engine, { images, workload, reconciler, monitor, rootDir: () => engineHost.rootDir });
 
   const onUp = async (): Promise<void> => {
-    const { NCPU, MemTotal, DockerRootDir, Architecture } = await engine.info();
+    const info = await engine.info();
+    const { NCPU, MemTotal, DockerRootDir, Architecture } = info;
     engineHost = {
       machine: { cores: NCPU, memBytes: MemTotal },
       rootDir: DockerRootDir,
       architecture: Architecture ?? engineHost.architecture,
+      unkept: unkeptBy(info),
     };
     // Before anything is started.
     await firewall.look();

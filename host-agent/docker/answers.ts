@@ -34,6 +34,11 @@ export const Info = Type.Object({
   MemTotal: Type.Integer(),
   DockerRootDir: Type.Optional(Type.String()),
   Architecture: Type.Optional(Type.String()),
+  /** What its kernel can hold a container to. */
+  SwapLimit: Type.Optional(Type.Boolean()),
+  PidsLimit: Type.Optional(Type.Boolean()),
+  CPUShares: Type.Optional(Type.Boolean()),
+  CPUSet: Type.Optional(Type.Boolean()),
 });
 export type Info = Static<typeof Info>;
 
@@ -104,6 +109,15 @@ export const Inspection = Type.Object({
       Memory: Type.Optional(Type.Integer()),
       /** Billionths of a CPU; 0: no limit. */
       NanoCpus: Type.Optional(Type.Integer()),
+      /** With Memory; -1: no limit. */
+      MemorySwap: Type.Optional(Type.Integer()),
+      /** 0: no limit. */
+      PidsLimit: Type.Optional(nullable(Type.Integer())),
+      /** 0: the engine's default. */
+      CpuShares: Type.Optional(Type.Integer()),
+      /** Empty: all of them. */
+      CpusetCpus: Type.Optional(Type.String()),
+      RestartPolicy: Type.Optional(nullable(Type.Object({ Name: Type.String() }))),
     }),
   ),
   NetworkSettings: Type.Object({
@@ -304,7 +318,16 @@ export const shapes = {
     },
     Config: { Labels: ourLabels },
     Mounts: [{ Type: true, Name: true, Destination: true }],
-    HostConfig: { NetworkMode: true, Memory: true, NanoCpus: true },
+    HostConfig: {
+      NetworkMode: true,
+      Memory: true,
+      NanoCpus: true,
+      MemorySwap: true,
+      PidsLimit: true,
+      CpuShares: true,
+      CpusetCpus: true,
+      RestartPolicy: { Name: true },
+    },
     NetworkSettings: { Networks: true, Ports: true, SandboxKey: true },
   },
   stats: {

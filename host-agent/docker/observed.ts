@@ -3,14 +3,14 @@
  * which asks the engine that it is given.
  */
 import { posix } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
+import { isDeepStrictEqual, stripVTControlCharacters } from 'node:util';
 import type { ImageSeen, PortAddress } from '../../schemas/api/container.ts';
 import { digestPattern } from '../../schemas/api/fields/container.ts';
 import { isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
 import type { Inspection } from './answers.ts';
 import { limits } from '../../schemas/limits.ts';
 import { withoutControls } from '../../schemas/visible.ts';
-import type { EngineLimits } from './calls/containers.ts';
+import type { KeptSettings } from './calls/containers.ts';
 import type { CachedEngine } from './cached-engine.ts';
 import { containerIn, labels, tenantIn } from './ownership.ts';
 
@@ -65,7 +65,7 @@ export interface Found {
   readonly image?: ImageSeen;
   readonly state: EngineState;
   /** What the engine holds it to; a limit that it does not tell, or does not keep, is absent. */
-  readonly limits?: Partial<EngineLimits>;
+  readonly limits?: Partial<KeptSettings>;
   /** They are not those that its version declares: somebody has changed them. */
   readonly hasOtherLimits?: boolean;
   /** Paths of its volumes. */
@@ -130,13 +130,32 @@ function imageFrom(marks: Readonly<Record<string, string>>): Pick<Found, 'image'
   return isDigest.test(digest) && !Number.isNaN(Date.parse(resolved_at)) ? { image: { digest, resolved_at } } : {};
 }
 
-export function limitsFrom({ HostConfig: { Memory = 0, NanoCpus = 0 } = {} }: Inspection): Partial<EngineLimits> {
-  return { ...(Memory === 0 ? {} : { Memory }), ...(NanoCpus === 0 ? {} : { NanoCpus }) };
+/** What the engine gives where nobody names a share. */
+export const usualCpuShares = 1024;
+
+/** What it does not tell, or does not keep, is absent; so are the engine's own defaults. */
+export function limitsFrom({ HostConfig = {} }: Inspection): Partial<KeptSettings> {
+  const { Memory = 0, MemorySwap = 0, NanoCpus = 0, PidsLimit, CpuShares = 0, CpusetCpus = '' } = HostConfig;
+  const restart = HostConfig.RestartPolicy?.Name ?? '';
+  return {
+    ...(Memory === 0 ? {} : { Memory }),
+    ...(MemorySwap === 0 ? {} : { MemorySwap }),
+    ...(NanoCpus === 0 ? {} : { NanoCpus }),
+    ...(PidsLimit === undefined || PidsLimit === null ? {} : { PidsLimit }),
+    ...(CpuShares === 0 ? {} : { CpuShares }),
+    ...(CpusetCpus === '' ? {} : { CpusetCpus }),
+    ...(restart === '' ? {} : { RestartPolicy: { Name: restart } }),
+  };
 }
 
-/** The engine holds it to others. */
-export const differ = ({ limits = {} }: Pick<Found, 'limits'>, { Memory, NanoCpus }: EngineLimits): boolean =>
-  (limits.Memory ?? Memory) !== Memory || (limits.NanoCpus ?? NanoCpus) !== NanoCpus;
+/** Those that the engine keeps otherwise. Empty: none. */
+export const otherLimits = ({ limits = {} }: Pick<Found, 'limits'>, wanted: Partial<KeptSettings>) =>
+  Object.fromEntries(
+    Object.entries(wanted).filter(([name, value]) => {
+      const seen = limits[name as keyof KeptSettings];
+      return seen !== undefined && !isDeepStrictEqual(seen, value);
+    }),
+  ) as Partial<KeptSettings>;
 
 /** Where the engine mounts it: `/data/`, `./data` and `data` are `/data`. */
 export const volumePath = (path: string): string => posix.resolve('/', path);

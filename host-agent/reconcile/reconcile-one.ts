@@ -17,13 +17,13 @@ import type { TenantNetwork } from '../network/tenant-network.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { DeclaredFiles } from '../secrets/declared-files.ts';
 import type { SecretFiles } from '../secrets/files.ts';
-import { limitsOf } from '../spec/create-body.ts';
+import { settingsOf, type LimitingHost } from '../spec/create-body.ts';
 import type { Volumes } from '../volumes/volumes.ts';
 import { isMade, type Declared, type Updating, type Wanted } from '../desired/wanted.ts';
 import type { Workload } from '../desired/workload.ts';
 import type { Cause, Causes } from './causes.ts';
 import type { Executor } from './execute/execute.ts';
-import { absent, differ, observe, observedFrom, type Found, type Observed } from '../docker/observed.ts';
+import { absent, observe, observedFrom, otherLimits, type Found, type Observed } from '../docker/observed.ts';
 import type { PresentContainers } from './observe/present.ts';
 import { plan } from './plan.ts';
 import type { Reports, Seen } from './reports.ts';
@@ -53,8 +53,7 @@ export interface ReconcileOneParts extends Omit<StepParts, 'onBegun' | 'onEnded'
   readonly present: Pick<PresentContainers, 'note'>;
   /** How long the new version of an update must stay up. */
   readonly updateVerifyMs: number;
-  /** CPU of the engine's host. */
-  readonly cpuMillis: () => number;
+  readonly engineHost: () => LimitingHost;
   readonly onStepEnded: (id: ContainerId, outcome: Outcome) => void;
 }
 
@@ -161,7 +160,7 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
 
   return async (id, watchedSinceMs) => {
     const listed = await observe(engine, id, workload.wanted(id).want === 'stopped');
-    const limited = withLimits(listed, workload.wanted(id), parts.cpuMillis());
+    const limited = withLimits(listed, workload.wanted(id), parts.engineHost());
     const found = await withHealth(id, limited, workload.wanted(id));
     // The engine did not list it, or has it no more.
     if (parts.present.note(id, observedFrom(found))) workload.evaluate([id]);
@@ -215,11 +214,12 @@ function versionOf({ spec }: Found, wanted: Declared): DesiredContainer {
 }
 
 /** With whether its limits are those of its version. */
-function withLimits(found: readonly Found[], wanted: Wanted, hostCpuMillis: number): readonly Found[] {
+function withLimits(found: readonly Found[], wanted: Wanted, host: LimitingHost): readonly Found[] {
   if (!('container' in wanted)) return found;
-  return found.map((each) =>
-    differ(each, limitsOf(versionOf(each, wanted), hostCpuMillis)) ? { ...each, hasOtherLimits: true } : each,
-  );
+  return found.map((each) => {
+    const others = otherLimits(each, settingsOf(versionOf(each, wanted), host));
+    return Object.keys(others).length > 0 ? { ...each, hasOtherLimits: true } : each;
+  });
 }
 
 /** The check that the agent itself makes of this copy; undefined: none. */

@@ -5,7 +5,8 @@ import { containerFields, type Port } from '../../schemas/api/fields/container.t
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ImageCheck } from '../docker/answers.ts';
-import type { BindMount, ContainerBody, EngineLimits, VolumeMount } from '../docker/calls/containers.ts';
+import type { BindMount, ContainerBody, EngineLimits, KeptSettings, VolumeMount } from '../docker/calls/containers.ts';
+import { usualCpuShares } from '../docker/observed.ts';
 import { noSecrets, orderedUses, usesIn } from '../../schemas/api/secret.ts';
 import { confinement, type Capability } from './confinement.ts';
 import { processOf } from './process-part.ts';
@@ -50,8 +51,30 @@ export const portKey = (port: Port): string => (String(port).includes('/') ? Str
 /** @param hostCpuMillis what the engine's host has: the engine refuses more */
 export function limitsOf({ cpu_millis, mem_bytes }: DesiredContainer, hostCpuMillis: number): EngineLimits {
   const cpuMillis = Math.max(engineCpuMillisMin, Math.min(cpu_millis, hostCpuMillis));
-  return { Memory: mem_bytes, NanoCpus: cpuMillis * 1_000_000 };
+  return { Memory: mem_bytes, MemorySwap: mem_bytes, NanoCpus: cpuMillis * 1_000_000 };
 }
+
+/** The engine's host, as far as limits depend on it. */
+export interface LimitingHost {
+  readonly cpuMillis: number;
+  /** What its kernel can't hold a container to. */
+  readonly unkept: readonly (keyof KeptSettings)[];
+}
+
+/** What a container keeps, whatever somebody changes by hand. */
+export function settingsOf(container: DesiredContainer, { cpuMillis, unkept }: LimitingHost): Partial<KeptSettings> {
+  const all: KeptSettings = {
+    ...limitsOf(container, cpuMillis),
+    PidsLimit: limits.containerPids,
+    CpuShares: usualCpuShares,
+    CpusetCpus: cpuMillis <= 1000 ? '0' : `0-${cpuMillis / 1000 - 1}`,
+    RestartPolicy: noRestart,
+  };
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !unkept.includes(name as keyof KeptSettings)));
+}
+
+/** The agent alone restarts it. */
+const noRestart = { Name: 'no' };
 
 export interface CreateInput {
   readonly owner: Owner;
@@ -125,10 +148,8 @@ export function createBody({
     HostConfig: {
       NetworkMode: sandbox === null ? networkName(owner) : `container:${sandbox}`,
       PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: publishAddress, HostPort: '' }]])),
-      RestartPolicy: { Name: 'no' },
+      RestartPolicy: noRestart,
       ...limitsOf(container, hostCpuMillis),
-      // Equal to Memory: no swap on top.
-      MemorySwap: container.mem_bytes,
       ...(mounts.length === 0 ? {} : { Mounts: mounts }),
       ...confinement(capabilities),
       ...hostConfig,

@@ -44,12 +44,18 @@ export interface ContainerBody {
 /** Limits of a container, as the engine names them: memory in bytes, CPU in billionths of one. */
 export interface EngineLimits {
   readonly Memory: number;
+  /** Equal to Memory: no swap on top. */
+  readonly MemorySwap: number;
   readonly NanoCpus: number;
 }
 
-/** Body of `POST /containers/{id}/update`. */
-export interface UpdateBody extends EngineLimits {
-  readonly MemorySwap: number;
+/** All that the agent keeps as it wants it of what `POST /containers/{id}/update` changes. */
+export interface KeptSettings extends EngineLimits {
+  readonly PidsLimit: number;
+  readonly CpuShares: number;
+  /** All of the engine's. */
+  readonly CpusetCpus: string;
+  readonly RestartPolicy: { readonly Name: string };
 }
 
 export interface ContainerCalls {
@@ -74,7 +80,7 @@ export interface ContainerCalls {
   kill(id: string): Promise<void>;
   unpause(id: string): Promise<void>;
   /** Sets limits of a container, as it runs. */
-  update(id: string, limits: UpdateBody): Promise<void>;
+  update(id: string, limits: EngineLimits & Partial<KeptSettings>): Promise<void>;
   /**
    * A container that is gone counts as removed.
    * @param volumes what becomes of those that the engine itself made for it, if no other uses them

@@ -11,7 +11,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { Capability } from '../../spec/confinement.ts';
 import { tarOf } from '../../spec/config-files.ts';
 import { diskLimitOf } from '../../disk/plan.ts';
-import type { CreateResult } from '../../docker/calls/containers.ts';
+import type { CreateResult, KeptSettings } from '../../docker/calls/containers.ts';
 import type { Engine } from '../../docker/engine.ts';
 import { detailOf, EngineError, isOversized, isRefusal } from '../../docker/errors.ts';
 import {
@@ -40,9 +40,9 @@ import type { SecretFiles } from '../../secrets/files.ts';
 import { withoutSecrets } from '../../secrets/redact.ts';
 import type { Missing, Values } from '../../secrets/values.ts';
 import { resolveSecrets } from '../../spec/secrets.ts';
-import { createBody, limitsOf, specHash } from '../../spec/create-body.ts';
+import { createBody, limitsOf, settingsOf, specHash, type LimitingHost } from '../../spec/create-body.ts';
 import { digestFor } from '../../docker/image-names.ts';
-import { differ, limitsFrom, sandboxOf } from '../../docker/observed.ts';
+import { limitsFrom, otherLimits, sandboxOf } from '../../docker/observed.ts';
 import { createStops } from './stops.ts';
 import { containerName, isOwnedBy, type Owner } from '../../docker/ownership.ts';
 import type { LogSource } from '../../logs/source.ts';
@@ -80,6 +80,8 @@ export interface ExecutorParts {
   readonly stopGraceMs: number;
   /** CPU of the engine's host. */
   readonly cpuMillis: () => number;
+  /** What the kernel there can't hold a container to. Undefined: it can all. */
+  readonly unkept?: () => LimitingHost['unkept'];
   readonly nowMs: () => number;
   readonly log: Log;
 }
@@ -280,12 +282,16 @@ export function createExecutor(parts: ExecutorParts): Executor {
   };
 
   const limit = async (dockerId: string, container: DesiredContainer): Promise<Outcome> => {
-    const declared = limitsOf(container, parts.cpuMillis());
-    // Equal to Memory: no swap on top.
-    await engine.update(dockerId, { ...declared, MemorySwap: declared.Memory });
-    const seen = await engine.inspect(dockerId);
+    const cpuMillis = parts.cpuMillis();
+    const wanted = settingsOf(container, { cpuMillis, unkept: parts.unkept?.() ?? [] });
+    const others = async (): Promise<Partial<KeptSettings>> => {
+      const seen = await engine.inspect(dockerId);
+      return seen === undefined ? {} : otherLimits({ limits: limitsFrom(seen) }, wanted);
+    };
+    // An engine may refuse a setting that it has by default.
+    await engine.update(dockerId, { ...limitsOf(container, cpuMillis), ...(await others()) });
     // An engine that says yes and keeps others is asked ever more rarely.
-    return seen !== undefined && differ({ limits: limitsFrom(seen) }, declared) ? limitsKept() : done;
+    return Object.keys(await others()).length > 0 ? limitsKept() : done;
   };
 
   const startSandbox = async (dockerId: string): Promise<Outcome> => {

@@ -32,7 +32,12 @@ export interface SimulatedContainer {
 /** Memory in bytes, CPU in billionths of one; 0: no limit. */
 export interface Limits {
   readonly Memory?: number;
+  readonly MemorySwap?: number;
   readonly NanoCpus?: number;
+  readonly PidsLimit?: number;
+  readonly CpuShares?: number;
+  readonly CpusetCpus?: string;
+  readonly RestartPolicy?: { readonly Name: string };
 }
 
 /** Ports of the container, and the ports of the host that they are published at. */
@@ -170,7 +175,12 @@ export class EngineModel {
       image: body.Image,
       network,
       published,
-      limits: { Memory: config.Memory ?? 0, NanoCpus: config.NanoCpus ?? 0 },
+      limits: {
+        Memory: config.Memory ?? 0,
+        NanoCpus: config.NanoCpus ?? 0,
+        ...(config.MemorySwap === undefined ? {} : { MemorySwap: config.MemorySwap }),
+        ...(config.PidsLimit === undefined ? {} : { PidsLimit: config.PidsLimit }),
+      },
       log: [],
       state: { status: 'created' },
     };

@@ -262,16 +262,27 @@ t.test('limits that were changed by hand', async (t) => {
     update: (_id, body) => Promise.resolve(void given.push(body)),
     inspect: () => Promise.resolve({ HostConfig } as Awaited<ReturnType<Engine['inspect']>>),
   });
-  const set = (engine: Partial<Engine>) =>
-    executor({ engine }).made.short({ kind: 'limit', dockerId: 'd1' }, container());
+  const set = (engine: Partial<Engine>, parts: Given['parts'] = {}) =>
+    executor({ engine, parts }).made.short({ kind: 'limit', dockerId: 'd1' }, container());
   t.same(await set(setTo(limited)), { kind: 'done' });
   t.same(given, [{ ...limited, MemorySwap: limited.Memory }]);
+  const byHand = { ...limited, MemorySwap: -1, PidsLimit: 5, CpuShares: 2, CpusetCpus: '0' };
+  await set(setTo({ ...byHand, RestartPolicy: { Name: 'always' } }));
+  const pids = { PidsLimit: limits.containerPids };
+  const usual = { CpuShares: 1024, CpusetCpus: '0-3', RestartPolicy: { Name: 'no' } };
+  t.same(given.at(-1), { ...limited, MemorySwap: limited.Memory, ...pids, ...usual });
+  const withoutSwap = { ...limited, MemorySwap: -1, PidsLimit: null, CpuShares: 0, CpusetCpus: '' };
+  t.same(
+    await set(setTo(withoutSwap), { unkept: () => ['MemorySwap'] }),
+    { kind: 'done' },
+    'a kernel without limits of swap',
+  );
   t.same(await set(setTo({ Memory: 0, NanoCpus: 500_000_000 })), { kind: 'done' }, 'a kernel without limits of memory');
   t.match(await set(setTo({ ...limited, Memory: 1 })), { kind: 'retry', why: { message: /limits/ } }, 'it says yes');
   const busy = refused('write memory.limit_in_bytes: device or resource busy');
-  t.match(await set({ update: () => Promise.reject(busy) }), { kind: 'retry', fault: 'container' });
+  t.match(await set({ ...setTo(limited), update: () => Promise.reject(busy) }), { kind: 'retry', fault: 'container' });
   const hangs = () => Promise.reject(away({ kind: 'deadline', ms: 1 }));
-  t.match(await set({ update: hangs }), { kind: 'outage' });
+  t.match(await set({ ...setTo(limited), update: hangs }), { kind: 'outage' });
 });
 
 t.test('a step for a container that is not desired any more does nothing: look again', async (t) => {
