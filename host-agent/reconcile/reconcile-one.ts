@@ -141,14 +141,15 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
 
   /**
    * Where a policy depends on it, on the disk before the step begins: killed meanwhile, the agent
-   * still knows that a stop was its own, and that what runs once has begun.
+   * still knows that a stop was its own, and that what runs once has begun. What is to run may be
+   * to stop for now: the host is cut off.
    */
   const noteStep = async (id: ContainerId, step: Step, found: readonly Found[], wanted: Wanted): Promise<void> => {
     const before = restartStore.of(id);
     const restart = withStep(before, step, found);
     if (restart === before) return;
     restartStore.set(id, restart);
-    if (wanted.want !== 'running') return;
+    if (!('container' in wanted) || wanted.container.desired !== 'running') return;
     const policy = policyOf(wanted.container).restart;
     if (policy === 'never' || (policy === 'on_failure' && step.kind === 'stop')) await restartStore.sync();
   };

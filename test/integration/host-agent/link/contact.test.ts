@@ -3,7 +3,11 @@ import t, { type Test } from 'tap';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../../lib/time/clock.ts';
+import { loadRestartStore } from '../../../../host-agent/reconcile/restart/restart-store.ts';
+import { defaultPolicy, type Policy } from '../../../../schemas/api/policy.ts';
 import { limits } from '../../../../schemas/limits.ts';
+import { quietLog } from '../../../actors/support.ts';
+import { quietDisk } from '../../../host-agent/support/disk.ts';
 import { lastContactMs, machine } from '../../../host-agent/support/machine.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { until } from '../../../support/until.ts';
@@ -14,7 +18,7 @@ const minute = 60_000;
 const allowedMs = 10 * minute;
 
 /** An agent that runs one container, on a machine whose time the test sets. */
-async function startGround(t: Test) {
+async function startGround(t: Test, policy: Policy = defaultPolicy) {
   const dir = temporaryFolder(t);
   const controlPlane = await startControlPlane(t, join(dir, 'nats'));
   const engine = await simulatedEngine(t);
@@ -30,7 +34,7 @@ async function startGround(t: Test) {
       env: { STOP_ON_DISCONNECT: `${allowedMs}ms` },
     });
   const first = await start();
-  const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web' });
+  const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web', policy });
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   const status = () => statusesOn(engine).join();
   const isStart = (path: string) =>
@@ -74,6 +78,31 @@ t.test('an agent that restarts while it is cut off stops its containers by the o
   await becomes('running');
   await third.stop();
 });
+
+t.test(
+  'killed before, in or after the stop of a host that is cut off, it knows that the stop was its own',
+  async (t) => {
+    for (const restart of ['on_failure', 'never'] as const) {
+      const { controlPlane, engine, id, stateDir, time, first, becomes } = await startGround(t, {
+        ...defaultPolicy,
+        restart,
+      });
+      const waits = { wallMs: Date.now, steadyMs: () => 0, maxWaitMs: minute };
+      const onDisk = async () => (await loadRestartStore(stateDir, waits, quietDisk(), quietLog)).of(id).stopped;
+      const atStop: (readonly string[])[] = [];
+      engine.intercept(async ({ path }) => {
+        if (path.endsWith('/stop')) atStop.push(await onDisk());
+        return undefined;
+      });
+      controlPlane.goAway();
+      time.pass(allowedMs + minute);
+      await becomes('exited');
+      const [{ id: dockerId = '' } = {}] = engine.model.ofTenants();
+      t.match(atStop, [[new RegExp(`^${dockerId}:`)]], restart);
+      await first.stop();
+    }
+  },
+);
 
 t.test('an agent that was away for long and reaches the control plane stops nothing', async (t) => {
   const { engine, time, start, first, status } = await startGround(t);
