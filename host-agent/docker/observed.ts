@@ -2,7 +2,6 @@
  * One container as the engine shows it, as far as decisions depend on it. Pure, but for `observe`,
  * which asks the engine that it is given.
  */
-import { posix } from 'node:path';
 import { isDeepStrictEqual, stripVTControlCharacters } from 'node:util';
 import type { ImageSeen, PortAddress } from '../../schemas/api/container.ts';
 import { digestPattern } from '../../schemas/api/fields/container.ts';
@@ -158,7 +157,14 @@ export const otherLimits = ({ limits = {} }: Pick<Found, 'limits'>, wanted: Part
   ) as Partial<KeptSettings>;
 
 /** Where the engine mounts it: `/data/`, `./data` and `data` are `/data`. */
-export const volumePath = (path: string): string => posix.resolve('/', path);
+export function volumePath(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return `/${parts.join('/')}`;
+}
 
 function volumesFrom({ Mounts }: Inspection): string[] {
   const paths = (Mounts ?? []).flatMap(({ Type, Destination }) => (Type === 'volume' ? (Destination ?? []) : []));
