@@ -31,7 +31,7 @@ const agentRooms = [
 ].map((names) => names.map((name) => `host-agent/${name}`));
 
 /** Modules of Node that only compute. */
-const computing = '^(node:)?(assert|buffer|crypto|path|util)$';
+const computing = '^(node:)?(assert|buffer|crypto|util)$';
 
 /** The folders and files of gateway/, from the ground up: each imports what stands before it. */
 const gatewayFloors = [

@@ -1,7 +1,7 @@
 /**
  * A thief has a token that its issuer meant to limit, but in another way than `scope` with our
- * words: in capitals, with commas, in `scp` as Okta and Entra ID do, with a word of its own, or with
- * an empty claim. It opens what it names exactly. A token without any scope opens its tenant.
+ * words: in capitals, with commas, in `scp` as Okta and Entra ID do, with a word of its own, or
+ * with an empty claim. It opens what it names exactly. A token without any scope opens its tenant.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -118,8 +118,8 @@ t.test('the script of a VPN server', { skip: await skipWithoutScript(...tools) }
   });
 
   await t.test('loads all at first, and after a change', async (t) => {
-    // None of these is in its way: the server's own address on lo, a wider route, an unreachable
-    // range.
+    // None of these is in its way: the server's own address on lo, a wider route, and one that
+    // leads nowhere.
     await at(server, 'add', onCard('172.30.0.1/32', 'lo'));
     await at(server, 'add', ['route', '172.16.0.0/12', 'via', wire.client.ipv4]);
     await at(server, 'add', ['route', 'unreachable', '2001:db8:86::/64']);

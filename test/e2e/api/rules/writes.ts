@@ -48,9 +48,7 @@ async function patiently<T>(call: () => Promise<Reply<T>>): Promise<Reply<T>> {
   }
 }
 
-/**
- * Of all worlds of this process, which share a stack: networks have pools and ports of their own.
- */
+/** Of all worlds of this process, which share a stack: each has a pool and a port of its own. */
 let networks = 0;
 
 export async function worldOf(rig: Stack): Promise<World> {
