@@ -173,6 +173,8 @@ await runProgram(log, async (life) => {
   log.info('metrics_listening', { url: metrics.url });
 
   life.onStop({ name: 'partitions', deadlineMs: stopPartitionsMs, stop: () => owner.stop() });
+  const again = { name: 'storing partitions again', deadlineMs: limits.storeAgainStopMs };
+  life.onStop({ ...again, stop: () => owner.storedAgain() });
   // Before the partitions: a partition without an owner holds up `owner.start`, and may be what the
   // scrub has to find.
   scrub.start();

@@ -119,6 +119,8 @@ export interface Owner {
    * more.
    */
   drop(): void;
+  /** Resolves when no partition is being stored again (ADR 48), and takes none from then on. */
+  storedAgain(): Promise<void>;
   /** Answers and commits what has arrived, hands over the partitions, and leaves the members. */
   stop(): Promise<void>;
 }
@@ -278,6 +280,10 @@ class OwnerProcess implements Owner {
   drop(): void {
     this.manager.drop();
     this.#journals.close();
+  }
+
+  async storedAgain(): Promise<void> {
+    return this.manager.storedAgain();
   }
 
   async stop(): Promise<void> {

@@ -75,6 +75,7 @@ export class PartitionManager {
   #isLeaving = false;
   /** The member whose partitions are being stored again. */
   #storing: MemberId | undefined;
+  #stored: Promise<void> = Promise.resolve();
   #waiting: (() => void)[] = [];
 
   constructor(options: PartitionManagerOptions) {
@@ -140,10 +141,26 @@ export class PartitionManager {
     const releasing = Promise.all([...this.#owned].map(async ([number, owned]) => this.#release(number, owned)));
     void releasing.finally(() => given.abort());
     await sleep(limits.leaveMs, given.signal);
+    await this.storedAgain();
     // The others take what could not be handed over when the lease has ended.
     this.#dropAll();
     await this.membership.stop();
     this.#wake();
+  }
+
+  /**
+   * Resolves when no partition is being stored again, and takes none from then on. There is no
+   * deadline: nothing else has what was acknowledged, and a bucket that was stored by half is
+   * loaded by nobody.
+   */
+  async storedAgain(): Promise<void> {
+    this.#isLeaving = true;
+    while (this.#storing !== undefined && this.#owned.size > 0) {
+      this.#options.log.warn('stop_awaits_partitions_stored_again', { partitions: [...this.#owned.keys()] });
+      const looked = new AbortController();
+      void this.#stored.finally(() => looked.abort());
+      await sleep(limits.storeAgainSaidMs, looked.signal);
+    }
   }
 
   /**
@@ -164,7 +181,7 @@ export class PartitionManager {
    */
   storeAgain(): boolean {
     if (this.#storing !== undefined) return false;
-    void this.#storeAll((this.#storing = this.membership.id));
+    this.#stored = this.#storeAll((this.#storing = this.membership.id));
     return true;
   }
 

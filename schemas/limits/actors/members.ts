@@ -1,5 +1,5 @@
 /** Members (actors processes), their leases, and hand-overs. */
-import { seconds } from '../units.ts';
+import { minutes, seconds } from '../units.ts';
 
 export const members = {
   /**
@@ -25,6 +25,12 @@ export const members = {
   memberSettledMs: 1 * seconds,
   /** Time in which a process that stops gives its partitions away. */
   leaveMs: 8 * seconds,
+  /**
+   * Time in which a process that stops stores its partitions again first, if the store went back in
+   * time (ADR 48), and how often it says that it does.
+   */
+  storeAgainStopMs: 5 * minutes,
+  storeAgainSaidMs: 5 * seconds,
   /** Time for which a hand-over checkpoints while turns still run. */
   handOverDrainMs: 2 * seconds,
   /**

@@ -11,22 +11,28 @@ import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { containerId, operation, quietLog, specOf } from '../support.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from '../support/memory-store.ts';
+import { memoryJournals } from '../support/journals.ts';
 import { createMembers } from '../support/members.ts';
 import { createPartition, writeOf } from '../support/partition.ts';
 import { acme } from '../support/records.ts';
 import { createFractions } from '../support/random.ts';
 import { World } from '../../sim/world/time.ts';
 
-function startManager(world: World) {
+interface Former {
+  readonly members: ReturnType<typeof createMembers>;
+  readonly bucket: MemoryBucket;
+}
+
+function startManager(world: World, former?: Former) {
   const process = world.process('actors');
-  const members = createMembers();
+  const { members, bucket } = former ?? { members: createMembers(), bucket: new MemoryBucket() };
   const loadsAtMs: number[] = [];
   const givenUp: string[] = [];
   const expected: (readonly (readonly number[])[])[] = [];
   let incarnations = 0;
   const state = { isHanging: true, isDamaged: false, isStuck: false };
   const warnings: string[] = [];
-  const bucket = new MemoryBucket();
+  const journals = memoryJournals();
   const memory = createMemoryStore(bucket);
   const store: Store = {
     ...memory,
@@ -50,9 +56,19 @@ function startManager(world: World) {
         members: members.store,
         clock: process.clock,
         log: { ...quietLog, warn: (event) => void warnings.push(event) },
-        newId: () => `member-${++incarnations}` as MemberId,
+        newId: () => `${former === undefined ? '' : 'next-'}member-${++incarnations}` as MemberId,
         createPartition: (number, more) =>
-          createPartition({ number, store, events: createMemorySink([]), ...more }, process.clock),
+          createPartition(
+            {
+              number,
+              store,
+              journals,
+              events: createMemorySink([]),
+              log: { ...quietLog, warn: (event) => void warnings.push(event) },
+              ...more,
+            },
+            process.clock,
+          ),
         onExpected: (...numbers) => void expected.push(numbers),
         onTaken: () => {},
         onGone: () => {},
@@ -66,7 +82,7 @@ function startManager(world: World) {
     const { id } = manager.membership;
     members.set(id, encodeValue({ id, state: 'dead', renewal: 0, partitions: [] }));
   };
-  return { process, manager, members, bucket, loadsAtMs, givenUp, expected, state, warnings, revoke };
+  return { process, manager, members, bucket, journals, loadsAtMs, givenUp, expected, state, warnings, revoke };
 }
 
 t.test('who loses its lease in load after load rests before the next, twice as long each time', async (t) => {
@@ -261,5 +277,45 @@ t.test('a partition that cannot be released is served on, and given away later',
     t.ok(await renewed(() => !isServing(), 200), 'until it is given away');
     t.equal(manager.fault(), '1 of 1 partitions have no owner');
     manager.drop();
+  });
+});
+
+t.test('a process that stops while a partition is stored again waits until it is', async (t) => {
+  const world = new World();
+  const { process, manager, members, bucket, journals, state, warnings } = startManager(world);
+  state.isHanging = false;
+  await world.run(createFractions(1), async () => {
+    void world.spawn(process, () => manager.start());
+    t.ok(await world.until(() => [...manager.serving()].length === 1, limits.leaseMs));
+    const [partition] = [...manager.serving()];
+    const create = { type: 'container.create', tenant: acme, id: containerId(), spec: specOf('a') } as const;
+    let code: string | undefined;
+    void world.spawn(process, async () => {
+      ({ code } = await writeOf(partition as Partition, { ...create, op: operation(), idempotency: null }));
+    });
+    t.ok(await world.until(() => code === 'created', limits.leaseMs));
+    state.isStuck = true;
+    journals.hold();
+    t.ok(manager.storeAgain());
+    let isStopped = false;
+    void world.spawn(process, async () => {
+      await manager.stop();
+      isStopped = true;
+    });
+    t.notOk(await world.until(() => isStopped, 10 * limits.leaveMs));
+    t.ok(warnings.filter((event) => event === 'stop_awaits_partitions_stored_again').length > 5, 'it says so');
+    t.ok(manager.membership.lease().isValid(), 'nobody else takes it meanwhile');
+    state.isStuck = false;
+    t.ok(await world.until(() => isStopped, limits.leaveMs));
+    t.ok(warnings.includes('partition_stored_again'));
+    const next = startManager(world, { members, bucket });
+    next.state.isHanging = false;
+    void world.spawn(next.process, () => next.manager.start());
+    t.ok(
+      await world.until(() => [...next.manager.serving()].length === 1, 10 * limits.leaseMs),
+      'and the next loads it',
+    );
+    const [loaded] = [...next.manager.serving()];
+    t.ok(loaded?.view.tenant(acme).names.has('a'));
   });
 });
