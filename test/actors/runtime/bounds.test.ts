@@ -5,10 +5,11 @@ import { sleep } from '../../../lib/time/backoff.ts';
 import type { NetworkName, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { MiB } from '../../../schemas/limits/units.ts';
+import { until } from '../../support/until.ts';
 import { containerId, operation, specOf, tenantId } from '../support.ts';
 import { gatedJournals, memoryJournals } from '../support/journals.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from '../support/memory-store.ts';
-import { createPartition, isPending, readOf, writeOf } from '../support/partition.ts';
+import { createPartition, isPending, readOf, writeOf, type Answered } from '../support/partition.ts';
 import { madeNetwork, settingsOf } from '../support/vpn.ts';
 
 const acme = tenantId('acme');
@@ -91,6 +92,44 @@ t.test('reads of one tenant that wait refuse neither writes nor reads of another
   gate.open();
   for (const answer of [...writes, write]) t.equal((await answer).code, 'created');
   t.equal((await read).code, 'ok');
+});
+
+t.test('a write that was executed is not refused when it comes again, however many asks wait', async (t) => {
+  const gate = gatedJournals();
+  const partition = await serving(gate);
+  t.teardown(() => partition.release());
+  await writeOf(partition, createAsk(acme, 'a'));
+  gate.shut();
+  const create = createAsk(acme, 'b');
+  const first = writeOf(partition, create);
+  const tenants = Array.from({ length: limits.answersWaiting / limits.answersWaitingOfTenant }, (_, index) =>
+    tenantId(`t${index}`),
+  );
+  const writes = tenants.map((tenant) => writeOf(partition, createAsk(tenant, 'c')));
+  const refused: string[] = [];
+  for (const tenant of tenants) {
+    for (let index = 0; index < limits.answersWaitingOfTenant; index++) {
+      partition.read({ ...listOf(tenant), rid: 'r', budgetMs: 60_000 }, (code) => {
+        if (code !== 'ok') refused.push(code);
+      });
+    }
+  }
+  t.same(refused, []);
+  t.equal((await readOf(partition, listOf(acme))).code, 'unavailable', 'no more can wait');
+  const again: Answered[] = [];
+  const repeat = (): void =>
+    partition.write({ ...create, rid: 'r', budgetMs: 60_000 }, undefined, (code, body) => again.push({ code, body }));
+  repeat();
+  await sleep(20);
+  t.same(again, [], 'its sender hears nothing, and asks again');
+  gate.open();
+  const answer = await first;
+  t.equal(answer.code, 'created');
+  repeat();
+  await until('answered', () => again.length > 0 || undefined);
+  t.same(again, [answer]);
+  t.equal(partition.view.tenant(acme).containers.size, 2);
+  for (const write of writes) t.equal((await write).code, 'created');
 });
 
 t.test('writes that wait for the journal are bounded in bytes', async (t) => {
