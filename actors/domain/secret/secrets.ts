@@ -3,13 +3,7 @@
  * the version that it asked for, and opens the one before to see whether it changes. Pure.
  */
 import { timestamp } from '../../../lib/time/timestamp.ts';
-import {
-  noSecrets,
-  usesIn,
-  type SecretFloorRecord,
-  type SecretRecord,
-  type SecretView,
-} from '../../../schemas/api/secret.ts';
+import { type SecretFloorRecord, type SecretRecord, type SecretView } from '../../../schemas/api/secret.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -33,17 +27,11 @@ function viewOf(
   const users = tenant.secrets.users(name);
   const used_by = firstOf(users.ids, limits.secretUsersShown);
   const shown = { name, version, updated_at: timeOf(record?.updatedAtMs), used_by };
-  if (record?.staged === true)
-    return { ...shown, staged: true, behind: firstOf(behindOf(tenant, name, version), limits.secretUsersShown) };
+  if (record?.staged === true) {
+    return { ...shown, staged: true, behind: firstOf(users.madeFromOthers(version), limits.secretUsersShown) };
+  }
   const behind = firstOf(users.keeping(version), limits.secretUsersShown);
   return behind.length === 0 ? shown : { ...shown, behind };
-}
-
-function* behindOf({ containers, secrets }: TenantView, name: string, version: number): Generator<ContainerId> {
-  for (const id of secrets.users(name).ids) {
-    const uses = usesIn(containers.get(id)?.secrets ?? noSecrets);
-    if (uses.some((use) => use.name === name && use.version !== version)) yield id;
-  }
 }
 
 function firstOf<T>(items: Iterable<T>, most: number): T[] {

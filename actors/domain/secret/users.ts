@@ -25,14 +25,21 @@ export interface UsersView {
   behind(version: number): Iterable<ContainerId>;
   /** Those with another version that come to this one only with their next start or update. */
   keeping(version: number): Iterable<ContainerId>;
+  /** Those that are made from another version than this one. */
+  madeFromOthers(version: number): Iterable<ContainerId>;
 }
 
-/** Containers that may be updated, and are alike in what they are made from. */
-interface Alike {
+/** Containers that are alike in what they are made from. */
+interface Alike extends Made {
+  readonly ids: Set<ContainerId>;
+}
+
+interface Made {
   readonly version: number;
   /** The newest version that failed, and was taken back; 0: none. */
   readonly failed: number;
-  readonly ids: Set<ContainerId>;
+  /** It may be updated now. */
+  readonly isFree: boolean;
 }
 
 class Users implements UsersView {
@@ -64,16 +71,27 @@ class Users implements UsersView {
     for (const [id, made] of this.#running) if ([...made].some((one) => one !== version)) yield id;
   }
 
+  *madeFromOthers(current: number): Generator<ContainerId, void, void> {
+    const found = new Set<ContainerId>();
+    for (const { version, ids } of this.#alike.values()) {
+      for (const id of version === current ? [] : ids) {
+        if (found.has(id)) continue;
+        found.add(id);
+        yield id;
+      }
+    }
+  }
+
   countNeeded(version: number, sign: 1 | -1): void {
     const count = (this.#needed.get(version) ?? 0) + sign;
     if (count === 0) this.#needed.delete(version);
     else this.#needed.set(version, count);
   }
 
-  add(id: ContainerId, version: number, failed: number): void {
-    const key = `${version} ${failed}`;
+  add(id: ContainerId, made: Made): void {
+    const key = keyOf(made);
     let alike = this.#alike.get(key);
-    if (alike === undefined) this.#alike.set(key, (alike = { version, failed, ids: new Set() }));
+    if (alike === undefined) this.#alike.set(key, (alike = { ...made, ids: new Set() }));
     alike.ids.add(id);
   }
 
@@ -82,15 +100,18 @@ class Users implements UsersView {
     else this.#running.delete(id);
   }
 
-  remove(id: ContainerId, version: number, failed: number): void {
-    const key = `${version} ${failed}`;
+  remove(id: ContainerId, made: Made): void {
+    const key = keyOf(made);
     const ids = this.#alike.get(key)?.ids;
     ids?.delete(id);
     if (ids?.size === 0) this.#alike.delete(key);
   }
 }
 
-const isBehindAt = ({ version, failed }: Alike, current: number): boolean => version !== current && failed !== current;
+const keyOf = ({ version, failed, isFree }: Made): string => `${version} ${failed} ${isFree}`;
+
+const isBehindAt = ({ version, failed, isFree }: Alike, current: number): boolean =>
+  isFree && version !== current && failed !== current;
 
 const nobody: UsersView = new Users();
 
@@ -158,9 +179,9 @@ export class SecretUsers {
       if (isVariable) users.variables += sign;
       for (const version of new Set([...made, ...previous])) users.countNeeded(version, sign);
       if (isOnItsOnlyRun(record)) users.run(id, made, sign);
-      for (const version of isFree ? made : []) {
-        if (sign === 1) users.add(id, version, failed);
-        else users.remove(id, version, failed);
+      for (const version of made) {
+        if (sign === 1) users.add(id, { version, failed, isFree });
+        else users.remove(id, { version, failed, isFree });
       }
       if (users.ids.size === 0) this.#users.delete(name);
     }

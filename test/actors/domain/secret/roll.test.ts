@@ -224,6 +224,23 @@ t.test('a run that may not be broken off keeps its value, which the secret says,
   t.end();
 });
 
+t.test('those that are behind a staged value are shown without a look at the others', (t) => {
+  const [last, ...others] = Array.from({ length: 20 }, (_, index) => using('db', index === 0 ? 1 : 2, {}, `c${index}`));
+  const world = secretWorld([...others, last!]);
+  world.put('db', 1);
+  world.put('db', 2, { stage: 'only' });
+  const { containers } = world.state.tenant(acme) as unknown as { containers: Map<unknown, unknown> };
+  let looks = 0;
+  const get = containers.get.bind(containers);
+  containers.get = (id) => {
+    looks++;
+    return get(id);
+  };
+  t.match(world.list(), [{ behind: [last!.id] }]);
+  t.equal(looks, 0);
+  t.end();
+});
+
 t.test('a value that is staged no longer is an update of those that are behind', (t) => {
   const web = using('db', 1);
   const world = secretWorld([web]);
