@@ -201,11 +201,15 @@ export class PartitionState implements PartitionView {
   #newestMs: number | undefined;
   /** By host, the change that last touched what is desired there. */
   readonly #revisions = new Map<HostKey, number>();
+  /** Of a host of which no change is known; not earlier than that of any that was forgotten. */
+  #otherRevision: number;
   readonly #firstRevision: number;
   readonly #changes: RecentChanges<HostKey>;
   readonly #items: RecentChanges<TenantId>;
   readonly #members: RecentChanges<TenantId, Member['id']>;
   readonly #memberSums = new Map<TenantId, MemberSums>();
+  /** Of the members of a tenant that is not there: not earlier than any that was dropped. */
+  #droppedRevision: number;
   readonly #incarnation: number;
   readonly #ipv4 = new Ipv4Allocations();
   readonly vpn: VpnState;
@@ -220,7 +224,7 @@ export class PartitionState implements PartitionView {
   ) {
     this.#ledger = ledger;
     this.#epoch = epoch;
-    this.#firstRevision = revision;
+    this.#firstRevision = this.#otherRevision = this.#droppedRevision = revision;
     this.#changes = new RecentChanges(revision, limits.syncChanges);
     this.#items = new RecentChanges(0, limits.itemChanges);
     this.#members = new RecentChanges(revision, limits.syncChanges);
@@ -279,7 +283,7 @@ export class PartitionState implements PartitionView {
     return this.#moving.values();
   }
   revisionOf(host: HostKey): number {
-    return this.#revisions.get(host) ?? this.#firstRevision;
+    return this.#revisions.get(host) ?? this.#otherRevision;
   }
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined {
     return this.#changes.since(host, revision);
@@ -291,7 +295,8 @@ export class PartitionState implements PartitionView {
     return this.#ipv4.next(slice, nowMs);
   }
   memberSummaryOf(tenant: TenantId): MemberSummary {
-    return (this.#memberSums.get(tenant) ?? new MemberSums(this.#firstRevision)).summary(this.#incarnation);
+    const revision = this.#tenants.has(tenant) ? this.#firstRevision : this.#droppedRevision;
+    return (this.#memberSums.get(tenant) ?? new MemberSums(revision)).summary(this.#incarnation);
   }
   get itemRevision(): number {
     return this.#items.last;
@@ -405,6 +410,13 @@ export class PartitionState implements PartitionView {
   /** What is desired of the container on the host changes. */
   raiseRevision(host: HostKey, id: ContainerId): void {
     this.#revisions.set(host, this.#changes.add(host, id));
+    if (this.#revisions.size > limits.hostRevisionsKept + 2 * this.#placed.size) this.#forgetRevisions();
+  }
+
+  /** Of hosts that have nothing here. Their next syncs find a later revision, and no change. */
+  #forgetRevisions(): void {
+    for (const host of this.#revisions.keys()) if (!this.#placed.has(host)) this.#revisions.delete(host);
+    this.#otherRevision = this.#changes.last;
   }
 
   /** Puts a record in the place of the one under its key. */
@@ -628,6 +640,7 @@ export class PartitionState implements PartitionView {
     if (state !== undefined) return state;
     this.#tenants.set(tenant, (state = new TenantState(tenant)));
     this.#tenantIds.add(tenant);
+    if (this.#droppedRevision > this.#firstRevision) this.#membersRevisions.set(tenant, this.#droppedRevision);
     return state;
   }
 
@@ -637,7 +650,7 @@ export class PartitionState implements PartitionView {
     if (tenant === undefined || isStored(tenant) || tenant.secrets.floor > 0) return;
     this.#tenants.delete(id);
     this.#tenantIds.delete(id);
-    this.#memberSums.delete(id);
+    if (this.#memberSums.delete(id)) this.#droppedRevision = this.#members.last;
   }
 
   /** Takes a container out of every index but the list. */

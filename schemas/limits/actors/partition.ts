@@ -76,6 +76,8 @@ export const partition = {
    */
   answersWaitingBytes: 16 * MiB,
   answersWaitingBytesOfTenant: 4 * MiB,
+  /** Hosts without containers of a partition whose last change it remembers, at least. */
+  hostRevisionsKept: 1000,
   /** Time for which changes of a container are announced after its status was asked for. */
   watchedMs: 1 * minutes,
   watchedContainers: 50_000,
@@ -146,8 +148,7 @@ export const partition = {
    */
   unchangedKept: 20_000,
   /**
-   * Equal answers that outcomes in memory share, in number and in bytes; beyond either it begins
-   * again.
+   * Answers that outcomes in memory share, in number and in bytes; beyond either it forgets them.
    */
   sharedAnswers: 256,
   sharedAnswersBytes: 1 * MiB,

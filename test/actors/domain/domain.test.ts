@@ -11,7 +11,8 @@ import type { HostKey } from '../../../schemas/ids.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { defaultTenant } from '../../../schemas/api/tenant.ts';
 import type { WriteAsk } from '../../../schemas/wire/asks.ts';
-import { containerId, tenantId } from '../support.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { containerId, hostKey, tenantId } from '../support.ts';
 import { acme, container, contextOf, fleetHost, fleetOf, h1, h2, hostRecord, none } from '../support/records.ts';
 import { observation, placedOn, unplaced } from '../support/records.ts';
 import { home, leaseOf, networkRecord, peerId, peerRecord } from '../support/vpn.ts';
@@ -36,6 +37,50 @@ function domainWith(...loaded: readonly StateRecord[]) {
 
 const tombstoneOf = ({ id, tenant }: { id: TombstoneRecord['id']; tenant: TombstoneRecord['tenant'] }) =>
   ({ kind: 'tombstone', id, tenant, history: [], goneAtMs: 5, idempotency: null }) satisfies TombstoneRecord;
+
+t.test('hosts that have nothing here are forgotten, and their revisions never go back', (t) => {
+  const { state, apply } = domainWith();
+  const stays = container({ placement: placedOn(h1) });
+  apply({ records: [stays] });
+  const [first, before] = [state.revisionOf(h1), state.revisionOf(h2)];
+  let highest = 0;
+  for (let index = 0; index < 2 * limits.hostRevisionsKept; index++) {
+    const host = hostKey(`host-${index}`);
+    const passing = container({ placement: placedOn(host) }, 'passing');
+    apply({ records: [passing] });
+    apply({ deletes: [keys.container(acme, passing.id)] });
+    const revision = state.revisionOf(host);
+    t.ok(revision > highest);
+    highest = revision;
+  }
+  t.equal(state.revisionOf(h1), first, 'one that has something is known');
+  const forgotten = state.revisionOf(hostKey('host-0'));
+  t.ok(forgotten > before, 'as is one that never had anything');
+  t.equal(state.revisionOf(hostKey('host-1')), forgotten);
+  t.equal(state.revisionOf(h2), forgotten);
+  t.ok(forgotten <= highest);
+  t.end();
+});
+
+t.test('of a tenant that is gone nothing is kept, and the revision of its members never goes back', (t) => {
+  const { state, apply } = domainWith();
+  const made = container({ placement: placedOn(h1) });
+  const revision = (tenant = acme) => state.memberSummaryOf(tenant).revision;
+  apply({ records: [made] });
+  const [there, other] = [revision(), revision(tenantId('other'))];
+  t.equal(state.memberSummaryOf(acme), state.memberSummaryOf(acme), 'kept');
+  apply({ deletes: [keys.container(acme, made.id)] });
+  const gone = revision();
+  t.ok(gone > there);
+  t.same([...state.tenants()], []);
+  t.not(state.memberSummaryOf(acme), state.memberSummaryOf(acme), 'not kept');
+  t.ok(revision(tenantId('other')) >= other);
+  apply({ records: [defaultTenant(acme)] });
+  t.ok(revision() >= gone, 'there again, without members');
+  apply({ records: [container({ placement: placedOn(h1) })] });
+  t.ok(revision() > gone);
+  t.end();
+});
 
 t.test('a record makes dirty what is read of it, and of the tenant, network or host around it', (t) => {
   const peer = peerRecord();
