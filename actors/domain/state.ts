@@ -203,12 +203,11 @@ export class PartitionState implements PartitionView {
   readonly #revisions = new Map<HostKey, number>();
   /** Of a host of which no change is known; not earlier than that of any that was forgotten. */
   #otherRevision: number;
-  readonly #firstRevision: number;
   readonly #changes: RecentChanges<HostKey>;
   readonly #items: RecentChanges<TenantId>;
   readonly #members: RecentChanges<TenantId, Member['id']>;
   readonly #memberSums = new Map<TenantId, MemberSums>();
-  /** Of the members of a tenant that is not there: not earlier than any that was dropped. */
+  /** Of a tenant without members: not earlier than that of any that was dropped. */
   #droppedRevision: number;
   readonly #incarnation: number;
   readonly #ipv4 = new Ipv4Allocations();
@@ -224,7 +223,7 @@ export class PartitionState implements PartitionView {
   ) {
     this.#ledger = ledger;
     this.#epoch = epoch;
-    this.#firstRevision = this.#otherRevision = this.#droppedRevision = revision;
+    this.#otherRevision = this.#droppedRevision = revision;
     this.#changes = new RecentChanges(revision, limits.syncChanges);
     this.#items = new RecentChanges(0, limits.itemChanges);
     this.#members = new RecentChanges(revision, limits.syncChanges);
@@ -295,8 +294,7 @@ export class PartitionState implements PartitionView {
     return this.#ipv4.next(slice, nowMs);
   }
   memberSummaryOf(tenant: TenantId): MemberSummary {
-    const revision = this.#tenants.has(tenant) ? this.#firstRevision : this.#droppedRevision;
-    return (this.#memberSums.get(tenant) ?? new MemberSums(revision)).summary(this.#incarnation);
+    return (this.#memberSums.get(tenant) ?? new MemberSums(this.#droppedRevision)).summary(this.#incarnation);
   }
   get itemRevision(): number {
     return this.#items.last;
@@ -589,7 +587,7 @@ export class PartitionState implements PartitionView {
 
   #changeMember(tenant: TenantId, id: Member['id'], before: Member | undefined, after: Member | undefined): void {
     let sums = this.#memberSums.get(tenant);
-    if (sums === undefined) this.#memberSums.set(tenant, (sums = new MemberSums(this.#firstRevision)));
+    if (sums === undefined) this.#memberSums.set(tenant, (sums = new MemberSums(this.#droppedRevision)));
     sums.change(this.#members.add(tenant, id), before, after);
   }
 
@@ -640,7 +638,6 @@ export class PartitionState implements PartitionView {
     if (state !== undefined) return state;
     this.#tenants.set(tenant, (state = new TenantState(tenant)));
     this.#tenantIds.add(tenant);
-    if (this.#droppedRevision > this.#firstRevision) this.#membersRevisions.set(tenant, this.#droppedRevision);
     return state;
   }
 

@@ -73,8 +73,7 @@ function* takingIn(
   let turnsLeft = turns;
   const later = new Set<number>();
   const onCommitted = (): void => {
-    if (--turnsLeft > 0) return;
-    respond(later.size > 0 ? { ok: false, error: 'unavailable', later: [...later] } : { ok: true });
+    if (--turnsLeft === 0) respond(answerOf(later));
   };
   for (let turn = 0; turn < turns; turn++) {
     const [from, to] = [turn * limits.reportItemsPerTurn, (turn + 1) * limits.reportItemsPerTurn];
@@ -103,6 +102,9 @@ function* takingIn(
     yield;
   }
 }
+
+const answerOf = (later: ReadonlySet<number>): ReportAnswer =>
+  later.size > 0 ? { ok: false, error: 'unavailable', later: [...later] } : { ok: true };
 
 const observing = (
   { log }: HostServerOptions,

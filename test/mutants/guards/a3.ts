@@ -10,7 +10,7 @@ export const a3: readonly Guard[] = [
       {
         in: 'Partition.#commit',
         replace: 'group.answer(draft.tenant, reply.body.length, this.#waiterOf(write, reply))',
-        by: 'void [group, this.#waiterOf(write, reply)(true)]',
+        by: 'this.#waiterOf(write, reply)(true)',
       },
     ],
     killedBy: 'simulation',
@@ -78,7 +78,7 @@ export const a3: readonly Guard[] = [
       {
         in: 'Partition.#answerUnchanged',
         replace: 'group.answer(draft.tenant, reply.body.length, this.#waiterOf(write, reply))',
-        by: 'void [group, this.#waiterOf(write, reply)(true)]',
+        by: 'this.#waiterOf(write, reply)(true)',
       },
     ],
     killedBy: 'test/actors/runtime/audit.test.ts',
