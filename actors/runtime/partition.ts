@@ -15,6 +15,7 @@ import { errorBody } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { traceIdOf } from '../../schemas/wire/trace.ts';
 import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
+import type { Cause } from '../../schemas/wire/audit.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
 import type { Journals } from './journal/journals.ts';
 import {
@@ -111,6 +112,10 @@ function excessOf(
   if (operations.hasShare(tenant)) return undefined;
   return { message: 'as many long answers to your last writes are kept as may', retry_after_seconds: 10 };
 }
+
+/** False for what an operator does to a tenant, such as to revoke the tokens of one that floods. */
+const isByItself = ({ tenant, cause }: { readonly tenant: TenantId; readonly cause?: Cause }): boolean =>
+  (cause?.by.tenant ?? tenant) === tenant;
 
 /** Of whom it is, among those that share what may wait. */
 const tenantOf = (ask: Ask): string => ('tenant' in ask ? ask.tenant : '');
@@ -337,7 +342,7 @@ export class Partition<D extends DomainTypes> {
       respond('unavailable', errorBody({ error: 'unavailable', ...message }));
       return;
     }
-    const excess = 'tenant' in ask ? excessOf(serving, ask.tenant) : undefined;
+    const excess = 'tenant' in ask && isByItself(ask) ? excessOf(serving, ask.tenant) : undefined;
     if (excess !== undefined) {
       const message = `${excess.message}: try again later`;
       respond('rate_limited', errorBody({ error: 'rate_limited', ...excess, message }));

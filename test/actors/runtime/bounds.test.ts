@@ -176,10 +176,16 @@ t.test('what one tenant writes takes no writes from another, while the journal t
   t.same(new Set(codes), new Set(['rate_limited']));
   const { code, body } = await writeOf(partition, update(0));
   t.match(JSON.parse(body), { message: /your writes wait/, retry_after_seconds: 1 }, code);
+  const settings = { caps: { containers: 1, cpu_millis: null, mem_bytes: null } };
+  const by = { tenant: tenantId('ops'), subject: 'ann', token: 't1', address: '192.0.2.7' };
+  const cause = { by, action: 'tenant.put', target: {} };
+  const operators = writeOf(partition, { type: 'tenant.put', tenant: acme, settings, cause, op: operation() });
+  t.ok(await isPending(operators), 'what an operator does to it is not refused');
   const theirs = writeOf(partition, createAsk(bolt, 'b', 30_000));
   t.ok(await isPending(theirs));
   gate.open();
   t.equal((await theirs).code, 'created');
+  t.equal((await operators).code, 'ok');
   t.ok(codes.filter((code) => code === 'ok').length > 50);
   await partition.checkpointed();
   t.equal((await writeOf(partition, update(0))).code, 'ok');

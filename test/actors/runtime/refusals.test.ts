@@ -63,8 +63,10 @@ t.test('long refusals of one tenant are kept up to its share, and then it is tol
   };
   const secret = { type: 'secret.put', tenant: acme, name: 'x', version: 1, sealed: sealedAs('s') } as const;
   t.equal((await writeOf(partition, { ...secret, op: operation() })).code, 'created');
+  const settings = { caps: { containers: null, cpu_millis: null, mem_bytes: null } };
+  await writeOf(partition, { type: 'tenant.put', tenant: acme, settings, op: operation() });
   const secrets = { env: { A: 'x' }, files: {} };
-  for (let index = 0; index < 20; index++) {
+  for (let index = 0; index < limits.secretUsersShown; index++) {
     const made = create(operation());
     await writeOf(partition, { ...made, spec: specOf(`web-${index}`) });
     const use = { type: 'container.secrets.put', tenant: acme, id: made.id, secrets } as const;
@@ -77,8 +79,8 @@ t.test('long refusals of one tenant are kept up to its share, and then it is tol
   t.ok(refusal.body.length > limits.shortAnswerBytes, `${refusal.body.length} bytes`);
   const most = limits.longAnswersBytes / 2 / refusal.body.length;
   const codes = new Map<string, number>();
-  for (let count = 0; count < most + 1000; count += 1000) {
-    const asked = Array.from({ length: 1000 }, async () => writeOf(partition, { ...remove, op: operation() }));
+  for (let count = 0; count < most + 500; count += 500) {
+    const asked = Array.from({ length: 500 }, async () => writeOf(partition, { ...remove, op: operation() }));
     for (const { code } of await Promise.all(asked)) codes.set(code, (codes.get(code) ?? 0) + 1);
     await partition.checkpointed();
   }
