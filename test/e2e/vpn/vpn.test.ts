@@ -23,8 +23,9 @@ const office = {
   proxy: { host: 'proxy.example.com', port: 3128, domains: ['example.com'] },
 };
 
-/** Pools that no other network has: networks with one endpoint are on one server. */
-const poolsOf = (number: number, prefix: number) => ({
+/** Pools and a port that no other network has: networks with one endpoint are on one server. */
+const placeOf = (number: number, prefix: number) => ({
+  wireguard_port: 51_800 + number,
   ipv4_pool: `10.${number}.0.0/${prefix}`,
   ipv6_pool: `fd${number}::/64`,
 });
@@ -58,11 +59,11 @@ t.test('VPN peers and their files', async (t) => {
   const withToken = (path: string, token: string): string => `${path}${path.includes('?') ? '&' : '?'}token=${token}`;
 
   t.test('an operator creates, reads, changes and removes a network', async (t) => {
-    const made = await rig.network({ ...office, name: 'lab', ...poolsOf(99, 29) });
+    const made = await rig.network({ ...office, name: 'lab', ...placeOf(99, 29) });
     t.match(made, {
       name: 'lab',
       endpoint: 'vpn.example.com',
-      wireguard_port: 51820,
+      wireguard_port: 51_899,
       addresses: { total: 5, allocated: 0 },
       tenants: null,
       mtu: null,
@@ -76,7 +77,12 @@ t.test('VPN peers and their files', async (t) => {
     t.equal((await operator.call('POST', networks, { ...office, name: 'lab' })).status, 409);
     const overlapping = await operator.call('POST', networks, { ...office, name: 'again' });
     const sameServer = 'which has the same endpoint';
-    t.match(overlapping.body, { details: { ipv4_pool: [`overlaps that of network office, ${sameServer}`] } });
+    t.match(overlapping.body, {
+      details: {
+        ipv4_pool: [`overlaps that of network office, ${sameServer}`],
+        wireguard_port: [`is that of network office, ${sameServer}; choose another`],
+      },
+    });
     t.equal((await operator.call('POST', networks, { ...office, name: 'eth0' })).status, 422);
     const wrong = await operator.call('POST', networks, {
       name: 'Lab!',
@@ -92,7 +98,7 @@ t.test('VPN peers and their files', async (t) => {
       'name',
     ]);
 
-    const { name: _, ...settings } = { ...office, ...poolsOf(99, 29), endpoint: '192.0.2.7' };
+    const { name: _, ...settings } = { ...office, ...placeOf(99, 29), endpoint: '192.0.2.7' };
     const before = (await rig.operator.call('GET', `${networks}/lab/server.pem`)).text;
     const put = await operator.call<{ data: NetworkView }>('PUT', `${networks}/lab`, settings);
     t.equal(put.status, 200, put.text);
@@ -192,7 +198,7 @@ t.test('VPN peers and their files', async (t) => {
   });
 
   t.test('to a tenant a network that is closed to it does not exist', async (t) => {
-    await rig.network({ ...office, name: 'closed', ...poolsOf(97, 29), tenants: ['other'] });
+    await rig.network({ ...office, name: 'closed', ...placeOf(97, 29), tenants: ['other'] });
     const refused = await acme.call('POST', peers, { name: 'x', network: 'closed' });
     t.same(refused.body, { error: 'invalid', details: { network: ['is not a network that you may use'] } });
     const made = await rig.peer(other, { name: 'x', network: 'closed' });
@@ -450,7 +456,7 @@ t.test('VPN peers and their files', async (t) => {
   });
 
   t.test('a create is refused when every address of the pool is allocated', async (t) => {
-    await rig.network({ ...office, name: 'tiny', ...poolsOf(96, 29) });
+    await rig.network({ ...office, name: 'tiny', ...placeOf(96, 29) });
     const made: NewPeer[] = [];
     for (let number = 0; number < 5; number++) made.push(await rig.peer(acme, { name: `t${number}`, network: 'tiny' }));
     t.same(
@@ -516,7 +522,7 @@ t.test('VPN peers and their files', async (t) => {
 
   t.test('killing gateway and actors allocates no address twice', async (t) => {
     await operator.call('PUT', '/api/v2/operator/tenants/chaos', { caps: { vpn_peers: null } });
-    await rig.network({ ...office, name: 'chaos', ...poolsOf(95, 24) });
+    await rig.network({ ...office, name: 'chaos', ...placeOf(95, 24) });
     const chaos = await rig.client('chaos');
     const answered: string[] = [];
     const make = async (number: number): Promise<void> => {

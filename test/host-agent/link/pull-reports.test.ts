@@ -5,6 +5,7 @@ import { reportPulls } from '../../../host-agent/link/pull-reports.ts';
 import { createNotify } from '../../../lib/notify.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { hours } from '../../../schemas/limits/units.ts';
 import type { PullItem, Report } from '../../../schemas/wire/host.ts';
 import { quietLog } from '../../actors/support.ts';
 import { until } from '../../support/until.ts';
@@ -72,14 +73,19 @@ t.test('only what changed is told, and nothing while nothing moves', async (t) =
 });
 
 t.test('what moves meanwhile goes together, after the pause', async (t) => {
-  const { move, told, tells } = start(t, { everyMs: 50 });
-  move(item('a', 1));
-  await tells('a 1');
-  for (let bytes = 2; bytes < 9; bytes++) move(item('a', bytes));
+  const moving = async (everyMs: number) => {
+    const started = start(t, { everyMs });
+    started.move(item('a', 1));
+    await started.tells('a 1');
+    for (let bytes = 2; bytes < 9; bytes++) started.move(item('a', bytes));
+    return started;
+  };
+  const long = await moving(hours);
   await settled();
-  t.same(told(), ['a 1']);
-  await tells('a 8');
-  t.same(told(), ['a 1', 'a 8']);
+  t.same(long.told(), ['a 1'], 'not within the pause');
+  const short = await moving(1);
+  await short.tells('a 8');
+  t.same(short.told(), ['a 1', 'a 8']);
 });
 
 t.test('what no owner heard is told again, as it is then', async (t) => {

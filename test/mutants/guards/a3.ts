@@ -54,7 +54,7 @@ export const a3: readonly Guard[] = [
     name: 'report acknowledged before its commit',
     guard: 'A report is acknowledged when all of it is committed',
     file: 'actors/endpoints/hosts/report.ts',
-    changes: [{ in: 'takingIn.onCommitted', replace: '--turnsLeft > 0', by: '--turnsLeft < 0' }],
+    changes: [{ in: 'takingIn.onCommitted', replace: '--turnsLeft === 0', by: '--turnsLeft >= 0' }],
     killedBy: 'test/integration/actors/partitions/blocks.test.ts',
   },
   {
