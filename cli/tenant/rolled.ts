@@ -29,7 +29,7 @@ export async function keptBy(
 
 /** Which containers go on with an earlier value, and what brings in the current one. */
 export const keptText = (names: string, secrets: string): string =>
-  `${names}: still with an earlier value of ${secrets}: "longshore restart ${names.replaceAll(',', '')}" brings in the current one`;
+  `${names}: still with an earlier value of ${secrets}: "longshore restart -d ${names.replaceAll(',', '')}" brings in the current one`;
 
 /**
  * The owner updates what uses a secret within seconds: its generation rises then. It breaks no run

@@ -1,6 +1,7 @@
 /** What a tenant or an operator asks of a container. Pure: see turn.ts. */
 import type { ContainerRecord, Version } from '../../../schemas/api/container.ts';
 import { hasLabel } from '../../../schemas/api/fields/container.ts';
+import { policyOf } from '../../../schemas/api/policy.ts';
 import { noSecrets, textOfUses } from '../../../schemas/api/secret.ts';
 import type { ContainerId, Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -39,7 +40,15 @@ import {
   want,
   withNext,
 } from './transitions.ts';
-import { isSameVersion, isUpdating, lookingAgain, patched, versionOf, withPullPolicy } from './updates.ts';
+import {
+  isSameButLook,
+  isSameVersion,
+  isUpdating,
+  lookingAgain,
+  patched,
+  versionOf,
+  withPullPolicy,
+} from './updates.ts';
 import { containerJson, containerStatusView, containerView, shownStatus } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -228,7 +237,9 @@ export function change(
   }
   const refusal = refusalToStart(record, tenant, context, version.spec);
   if (refusal !== undefined) return refusal;
-  const secrets = withStaged(tenant, record, version.secrets);
+  // A look at its tag alone may leave a run that may not come again as it is.
+  const isKept = policyOf(record).restart === 'never' && isSameButLook(version, versionOf(record));
+  const secrets = isKept ? version.secrets : withStaged(tenant, record, version.secrets);
   const { spec, ...address } = joining(state, record.tenant, version.spec, record, context);
   const next = { ...updatedBy(event, record, { ...version, spec, secrets }, context), ...address };
   const over = excessOfUpdate(tenant, record, next);

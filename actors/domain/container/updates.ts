@@ -96,6 +96,12 @@ export const isSameVersion = (one: Version, other: Version): boolean =>
   haveSameSecrets(one, other) &&
   JSON.stringify([one.secretRefs, one.configFiles]) === JSON.stringify([other.secretRefs, other.configFiles]);
 
+/** Whether all that may differ is another look at what their tag names. */
+export const isSameButLook = (one: Version, { spec: { repull: _, ...spec }, ...other }: Version): boolean => {
+  const { repull: __, ...ofOne } = one.spec;
+  return isSameVersion({ ...one, spec: ofOne }, { ...other, spec });
+};
+
 export const noTag: FieldErrors = { pull: ['has no tag to look at: the digest decides what runs'] };
 
 /** The version with another look at what its tag names, or what is wrong with that. */

@@ -118,7 +118,7 @@ t.test('a run that goes on with the earlier value of a secret is told each time,
     t.equal(error, undefined, requests().join('\n'));
     t.match(done[1], { outcome: 'same' });
     t.ok(
-      told.includes('job: still with an earlier value of key: "longshore restart job" brings in the current one'),
+      told.includes('job: still with an earlier value of key: "longshore restart -d job" brings in the current one'),
       told.join('\n'),
     );
   }

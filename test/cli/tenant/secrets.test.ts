@@ -22,7 +22,7 @@ const answering = (before: object, set: object): Answers => ({
   [`GET /api/v2/compute/${web.id}/wait`]: ok({ ...web, generation: 2, outcome: 'done' }),
 });
 const set = ['secret', 'set', 'key', '--file', '/dev/null', '--timeout', '5'];
-const kept = 'job: still with an earlier value of key: "longshore restart job" brings in the current one';
+const kept = 'job: still with an earlier value of key: "longshore restart -d job" brings in the current one';
 
 t.test('a run that goes on with its value is named, and not waited for', async (t) => {
   const { longshore, asked } = await commands(t, answering(secret(1), secret(2, behind)));

@@ -180,6 +180,28 @@ services:
     await ok(['rm', 'web', 'worker'], { cwd: shop });
   });
 
+  await t.test('a run that may not be broken off keeps its secret, whatever is pulled', async (t) => {
+    const text = `services:
+  once: {image: '${imageOf(rig)}', mem_limit: 16m, stop_grace_period: 1s, pull_policy: always, secrets: [key]}
+secrets: {key: {environment: KEY}}
+`;
+    const cwd = folderWith({ 'compose.yml': text }, 'once');
+    const applied = (KEY: string) => run(['apply'], { cwd, env: { KEY } });
+    const value = () => ok(['exec', 'once', 'cat', '/run/secrets/key'], { cwd });
+    const said = 'once-once: still with an earlier value of once-key: "longshore restart -d once-once"';
+    t.match(await applied('first'), { code: 0, err: /once-once: running/ });
+    t.match(await applied('second'), { code: 0, err: said, out: /Done: secret once-key changed/ });
+    t.match(await applied('second'), { code: 0, err: said, out: /Done: nothing has changed/ });
+    t.equal(await value(), 'first');
+    await ok(['restart', '-d', 'once'], { cwd });
+    await ok(['wait', 'once-once', 'running'], { cwd });
+    t.equal(await value(), 'second');
+    const after = await applied('second');
+    t.match(after, { code: 0, out: /\? container once-once {2}\(its tag is looked at again[^]*nothing has changed/ });
+    t.notMatch(after.err, said);
+    await ok(['rm', 'once'], { cwd });
+  });
+
   await t.test('what is broken is not done', async (t) => {
     const crashing = await imageText(rig, 'echo no such table; exit 3');
     const jobs = folderWith({ 'compose.yml': `services: {job: {image: '${crashing}', restart: "no"}}` }, 'jobs');

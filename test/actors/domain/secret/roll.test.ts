@@ -219,6 +219,8 @@ t.test('a run that may not be broken off keeps its value, which the secret says,
   t.match(world.record(job.id).secrets, { env: { TOKEN: { version: 2 } } }, 'no sweep came in between');
 
   world.put('db');
+  world.write({ type: 'container.update', tenant: acme, id: job.id, patch: {}, pull: 'always' });
+  t.match(world.record(job.id).secrets, { env: { TOKEN: { version: 2 } } }, 'its tag may name what runs');
   world.write({ type: 'container.update', tenant: acme, id: job.id, patch: { env: { A: '1' } } });
   t.match(world.record(job.id).secrets, { env: { TOKEN: { version: 3 } } }, 'the next run has it');
   t.end();
