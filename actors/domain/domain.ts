@@ -29,7 +29,7 @@ import { bodyAgain } from './container/decide.ts';
 import { otherHostsOf } from './container/moving.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { linesOf } from './audit/lines.ts';
-import { isOtherMember, isOtherPeer } from './members.ts';
+import { isOtherPeer, memberChange } from './members.ts';
 import { isWellFormed } from './record-shapes.ts';
 import { headed } from './preconditions/decide.ts';
 import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
@@ -181,7 +181,7 @@ function membersEffects(state: PartitionView, { records: changed, deletes, effec
   };
   const note = (before: ContainerRecord | undefined, after: ContainerRecord | undefined): void => {
     const record = after ?? before;
-    if (record === undefined || !isOtherMember(before, after)) return;
+    if (record === undefined || memberChange(before, after) === undefined) return;
     const { tenant, placement } = record;
     const isRung = placement.phase === 'placed' && rung.has(placement.host);
     follow.push({ kind: 'members', tenant, rung: isRung ? placement.host : null });
@@ -277,8 +277,11 @@ export interface DomainOptions {
 export function createDomain(options: DomainOptions): Domain<Longshore> {
   const { cluster, incarnation, fleet, ledger, tenantIpv4, peerSeen } = options;
   return {
-    context: (times, origin) => ({
-      ...times,
+    // Named one by one: `...times` took a sixth of the time of a read.
+    context: ({ nowMs, expiryMs, servedMs }, origin) => ({
+      nowMs,
+      expiryMs,
+      servedMs,
       cluster,
       fleet,
       tenantIpv4,

@@ -56,8 +56,17 @@ export function peerMemberOf(record: PeerRecord): PeerMember | undefined {
 export const isOtherPeer = (before: PeerRecord | undefined, after: PeerRecord | undefined): boolean =>
   !isDeepStrictEqual(before && peerMemberOf(before), after && peerMemberOf(after));
 
-/** Whether another member comes of another record of the same container. */
-export function isOtherMember(before: ContainerRecord | undefined, after: ContainerRecord | undefined): boolean {
+/** The members that come of two records of a container. */
+interface MemberChange {
+  readonly before: ContainerMember | undefined;
+  readonly after: ContainerMember | undefined;
+}
+
+/** Undefined: the same member comes of another record of the same container. */
+export function memberChange(
+  before: ContainerRecord | undefined,
+  after: ContainerRecord | undefined,
+): MemberChange | undefined {
   // Most changes are of the status alone.
   if (
     before?.spec === after?.spec &&
@@ -66,10 +75,13 @@ export function isOtherMember(before: ContainerRecord | undefined, after: Contai
     before?.ipv4 === after?.ipv4 &&
     before?.update?.previous === after?.update?.previous
   )
-    return false;
-  const [one, other] = [before && memberOf(before), after && memberOf(after)];
-  if (one === undefined || other === undefined) return one !== other;
-  return textOfMember(one) !== textOfMember(other);
+    return undefined;
+  const change = { before: before && memberOf(before), after: after && memberOf(after) };
+  const isSame =
+    change.before === undefined || change.after === undefined
+      ? change.before === change.after
+      : textOfMember(change.before) === textOfMember(change.after);
+  return isSame ? undefined : change;
 }
 
 /** What a tenant has of members. */

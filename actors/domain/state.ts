@@ -28,7 +28,7 @@ import { WaitingContainers } from './container/waiting.ts';
 import type { Member } from '../../schemas/wire/members.ts';
 import type { Ipv4Slice } from '../../schemas/tenant-network.ts';
 import { Ipv4Allocations } from './ipv4-allocations.ts';
-import { isOtherMember, isOtherPeer, memberOf, MemberSums, peerMemberOf, type MemberSummary } from './members.ts';
+import { isOtherPeer, memberChange, MemberSums, peerMemberOf, type MemberSummary } from './members.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
 import { TenantState, amountsOf, isStored, recordsOf, undamaged, type TenantView } from './tenant/state.ts';
@@ -575,8 +575,8 @@ export class PartitionState implements PartitionView {
 
   #noteMember({ tenant }: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
     const id = (after ?? before)?.id;
-    if (id === undefined || !isOtherMember(before, after)) return;
-    this.#changeMember(tenant, id, before && memberOf(before), after && memberOf(after));
+    const change = memberChange(before, after);
+    if (id !== undefined && change !== undefined) this.#changeMember(tenant, id, change.before, change.after);
   }
 
   #notePeer(tenant: TenantId, id: PeerId, after: PeerRecord | undefined): void {

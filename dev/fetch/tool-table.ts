@@ -195,7 +195,7 @@ export const tools = {
     versionArguments: ['-v'],
     versionPattern: /nginx version: nginx\/(\d+)\.(\d+)/,
     optional: true,
-    packages: ['nginx'],
+    packages: ['nginx', 'nginx-common'],
     suite: 'release',
     elsewhere: 'brew install nginx, or the package "nginx" of your distribution',
   },

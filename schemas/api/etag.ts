@@ -37,7 +37,7 @@ export interface ResourceHead {
 const headPattern = /^\{"head":\{(?:"etag":"\\"([\da-f]{16})\\"")?,?(?:"generation":(\d{1,15}))?[^{}]*\},/;
 
 /** @param body of an answer that is an object */
-export const withHead = (body: string, { etag, generation }: ResourceHead): string =>
+export const withHead = (body: string, etag: string | undefined, generation: number | undefined): string =>
   `{"head":${JSON.stringify({ etag, generation })},${body.slice(1)}`;
 
 /** The body as its client gets it, and what the owner says beside it, if it does. */

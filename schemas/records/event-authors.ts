@@ -14,6 +14,16 @@ export const EventAuthors = Type.Array(
 );
 export type EventAuthors = Static<typeof EventAuthors>;
 
+/** The author of a request is one object, which its events share. */
+const texts = new WeakMap<Author, string>();
+
 /** JSON in ASCII, as a header needs it. */
-export const authorText = (by: Author | null): string =>
-  JSON.stringify(by).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+export function authorText(by: Author | null): string {
+  if (by === null) return 'null';
+  let text = texts.get(by);
+  if (text === undefined) {
+    const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+    texts.set(by, (text = JSON.stringify(by).replace(/[\u007f-\uffff]/g, escaped)));
+  }
+  return text;
+}

@@ -38,7 +38,7 @@ export type Owner = (ask: Ask, message: Msg) => AnswerOf | undefined | Promise<A
 /** As owners do, where an ask wants to hear of its resource. */
 const withEtag = (ask: Ask, { code, body }: AnswerOf): AnswerOf =>
   ask.head === true && isSuccessCode(code) && body.startsWith('{')
-    ? { code, body: withHead(body, { etag: etagOf(body) }) }
+    ? { code, body: withHead(body, etagOf(body), undefined) }
     : { code, body };
 
 export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {

@@ -320,7 +320,8 @@ class Simulation {
   async #insist(what: string, question: () => Question): Promise<void> {
     const [gateway] = this.#gateways;
     if (gateway === undefined) return;
-    for (let attempt = 0; attempt < 20; attempt++) {
+    // A stream may be away until the storm is over, and a journal full of what waits for it.
+    for (let attempt = 0; attempt < 150; attempt++) {
       const { code } = await this.#world.spawn(gateway.process, () => gateway.ask('write', question()));
       if (code === 'ok' || code === 'created' || code === 'conflict') return;
       await sleep(200);

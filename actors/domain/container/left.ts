@@ -20,7 +20,8 @@ const allOf = ({ left, leftBefore = [] }: ContainerRecord): LeftBehind[] =>
  */
 export function movedTo(record: ContainerRecord, host: HostKey | undefined, { nowMs }: TurnContext): ContainerRecord {
   const from = hostOf(record);
-  if (from === host) return record;
+  const hasLeftNone = record.left === undefined && record.leftBefore === undefined;
+  if (from === host || (from === undefined && hasLeftNone && record.observed.volumes === undefined)) return record;
   const { left: _, leftBefore: __, observed, ...rest } = record;
   const { volumes, ...seen } = observed;
   const all = allOf(record);

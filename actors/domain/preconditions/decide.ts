@@ -65,6 +65,5 @@ export function headed(state: PartitionView, ask: Ask, turn: Turn): Turn {
   const after = changes.records.find((record) => recordKey(record) === resource.key) ?? resource.record;
   const known = etag(after);
   const generation = generationOf(resource.record, after);
-  const head = { ...(known === undefined ? {} : { etag: known }), ...(generation === undefined ? {} : { generation }) };
-  return { reply: { ...reply, body: withHead(reply.body, head) }, changes };
+  return { reply: { ...reply, body: withHead(reply.body, known, generation) }, changes };
 }

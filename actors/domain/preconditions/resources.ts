@@ -4,7 +4,7 @@
  */
 import { canonicalSpec } from '../../../schemas/api/fields/container.ts';
 import { etagOf } from '../../../schemas/api/etag.ts';
-import { policyOf, textOfPolicy } from '../../../schemas/api/policy.ts';
+import { defaultPolicy, textOfPolicy } from '../../../schemas/api/policy.ts';
 import { noSecrets, usesShown } from '../../../schemas/api/secret.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -91,6 +91,9 @@ export function resourceOf(state: PartitionView, ask: Ask): Resource | undefined
   }
 }
 
+const usualPolicy = textOfPolicy(defaultPolicy);
+const noUses = usesShown(noSecrets);
+
 // Records are immutable, so an ETag belongs to its record for as long as either lives.
 const etags = new WeakMap<StateRecord, string>();
 
@@ -108,9 +111,10 @@ export function etagOfRecord(record: StateRecord): string | undefined {
 function declaredOf(record: StateRecord): unknown {
   switch (record.kind) {
     case 'container': {
-      const { id, spec, secrets = noSecrets, secretRefs, configFiles, desired } = record;
-      const policy = textOfPolicy(policyOf(record));
-      return [id, canonicalSpec(spec), policy, usesShown(secrets), secretRefs, configFiles, desired];
+      const { id, spec, secrets, secretRefs, configFiles, desired } = record;
+      const policy = record.policy === undefined ? usualPolicy : textOfPolicy(record.policy);
+      const uses = secrets === undefined ? noUses : usesShown(secrets);
+      return [id, canonicalSpec(spec), policy, uses, secretRefs, configFiles, desired];
     }
     case 'peer': {
       const { id, name, network, enabled, expiresAtMs, routes, dns, wireguard, tokens } = record;

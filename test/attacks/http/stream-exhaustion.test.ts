@@ -62,7 +62,7 @@ for (const engine of usualEngines) {
     await until('the victim has its event', () => theirs.frames.length === 1);
     const grown = process.memoryUsage().rss - before;
     // All that was published, held for each stream, would be 350 MiB.
-    const most = 2 * limits.streamsPerTenant * 2 * limits.streamBufferBytes + 128 * 1024 * 1024;
+    const most = 2 * limits.streamsPerTenant * 2 * limits.streamBufferBytes + 192 * 1024 * 1024;
     t.ok(grown < most, `${Math.round(grown / 2 ** 20)} MiB more, of at most ${Math.round(most / 2 ** 20)}`);
 
     for (const { socket } of held) socket.destroy();

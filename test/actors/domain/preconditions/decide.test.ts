@@ -100,7 +100,7 @@ t.test('conditions', (t) => {
 t.test('a head beside a body', (t) => {
   t.same(splitHead('{"data":{"head":{"etag":"x"}}}'), { body: '{"data":{"head":{"etag":"x"}}}' });
   for (const head of [{ etag: '"0123456789abcdef"' }, { etag: '"0123456789abcdef"', generation: 7 }, { generation: 7 }])
-    t.same(splitHead(withHead('{"data":[]}', head)), { body: '{"data":[]}', head });
+    t.same(splitHead(withHead('{"data":[]}', head.etag, head.generation)), { body: '{"data":[]}', head });
   const later = '{"head":{"etag":"\\"0123456789abcdef\\"","more":1},"data":[]}';
   t.same(splitHead(later), { body: '{"data":[]}', head: { etag: '"0123456789abcdef"' } });
   t.same(splitHead(''), { body: '' });
