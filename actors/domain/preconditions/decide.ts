@@ -28,6 +28,7 @@ function isDeclared(tags: readonly string[] | undefined, record: ContainerRecord
 type Conditional = WriteAsk | Extract<Ask, { type: 'spec.plan' }>;
 
 function mayWrite(state: PartitionView, ask: Conditional, context: TurnContext): boolean {
+  if (ask.when === undefined && ask.type !== 'container.update') return true;
   const resource = resourceOf(state, ask);
   if (resource === undefined) return true;
   const { record } = resource;

@@ -7,6 +7,7 @@ import { drainMs, type OpenLoop, type OpenMeasured, type Outcome } from './open-
 import { numberDigits } from './traffic.ts';
 
 const tickMs = 1;
+const warmMs = 1_000;
 const headEnd = '\r\n\r\n';
 const lengthPattern = /^content-length: *(\d+)/im;
 
@@ -39,6 +40,10 @@ class Connection {
     return once(this.#socket, 'connect');
   }
 
+  close(): void {
+    this.#socket.removeAllListeners('close').destroy();
+  }
+
   ask(request: string, dueMs: number): void {
     this.#dueMs = dueMs;
     this.#socket.write(request, 'latin1');
@@ -60,9 +65,10 @@ class Connection {
   }
 }
 
+let number = 0;
+
 async function generate({ port, traffic, connections, perSecond, forMs }: OpenLoop): Promise<OpenMeasured> {
   const { heads, body } = traffic;
-  let number = 0;
   const next = (): string => {
     const head = heads[Math.floor(Math.random() * heads.length)] ?? '';
     return body === undefined ? head : head + body[0] + String(++number).padStart(numberDigits, '0') + body[1];
@@ -109,12 +115,16 @@ async function generate({ port, traffic, connections, perSecond, forMs }: OpenLo
     begin();
   }, tickMs);
   await within(finished, forMs + drainMs, `${total} answers`);
+  for (const connection of all) connection.close();
   return { p50Ms: quantile(tookMs, 0.5), p99Ms: quantile(tookMs, 0.99) };
 }
 
 process.once('disconnect', () => process.exit(1));
 process.once('message', (job: OpenLoop) => {
-  generate(job).then(
+  // Warm-up: this process and the server's connections to it are new.
+  const warm = generate({ ...job, forMs: warmMs });
+  const measured = warm.then(() => generate(job));
+  measured.then(
     (measured) => process.send?.({ measured } satisfies Outcome),
     (error: unknown) => process.send?.({ failure: (error as Error).message } satisfies Outcome),
   );

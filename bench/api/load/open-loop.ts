@@ -47,7 +47,7 @@ export async function openLoop(
     const finished = once(child, 'message').then(([message]) => message as Outcome);
     const job: OpenLoop = { port: Number(new URL(system.baseUrl).port), traffic, connections, ...rate };
     child.send(job);
-    const outcome = await within(Promise.race([finished, ended]), rate.forMs + drainMs + graceMs, 'an open loop');
+    const outcome = await within(Promise.race([finished, ended]), rate.forMs + 2 * drainMs + graceMs, 'an open loop');
     if ('failure' in outcome) throw new Error(`${system.name}: ${outcome.failure}`);
     return outcome.measured;
   } finally {
