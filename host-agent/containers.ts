@@ -256,6 +256,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           meshAt: settings.MESH === 'on' ? settings.MESH_ADDRESS : undefined,
           resolvConf: join(settings.STATE_DIR, 'network', 'resolv.conf'),
           engine,
+          wayOut: (isWanted) => sandboxes.wayOut(isWanted),
           networks: hostNetworks,
           vpnKeys,
           kept: () => state.members.flush(),

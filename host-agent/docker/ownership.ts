@@ -50,6 +50,9 @@ export const sandboxLabel = (marks: Marks): string | undefined =>
 export const apart = 'apart:';
 export const isApart = (label: string): boolean => label.startsWith(apart);
 
+/** What the label of the sandbox says by which VPN peers reach the internet. */
+export const wayOut = 'way-out';
+
 /** The agent creates, adopts and removes only containers with both labels (invariant A4). */
 export interface Owner {
   readonly cluster: string;

@@ -19,6 +19,7 @@ import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { isPeer, type ContainerMember, type PeerMember } from '../../schemas/wire/members.ts';
 import type { HostEnd, MeshEnd } from '../../schemas/wire/mesh.ts';
 import type { NetworkServer } from '../../schemas/wire/network-server.ts';
+import type { Inspection } from '../docker/answers.ts';
 import type { BindMount } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isUnreachable } from '../docker/errors.ts';
@@ -77,6 +78,8 @@ export interface TenantNetworkParts {
   /** The file that containers have as /etc/resolv.conf. */
   readonly resolvConf: string;
   readonly engine: Pick<Engine, 'inspect'>;
+  /** The sandbox by which VPN peers reach the internet (sandboxes.ts). */
+  readonly wayOut: (isWanted: boolean) => Promise<string | undefined>;
   /** What this host uses itself. */
   readonly networks: () => HostNetworks;
   /** Of the VPN networks that this host serves. */
@@ -106,6 +109,10 @@ export class TenantNetwork {
   #peers: readonly PeerMember[] = [];
   #servers: readonly NetworkServer[] = [];
   #vpn: readonly VpnNetwork[] = [];
+  #wayOut: DesiredNetwork['way_out'];
+  #keepingWayOut: Promise<void> = Promise.resolve();
+  /** Why there is no sandbox to lead out. */
+  #noWayOut: string | undefined;
   #looking: Promise<void> = Promise.resolve();
   /** Peers that may connect, by network and public key: as drawn, and as `longshore-net` has it. */
   #toLetIn: ReadonlyMap<string, PeerMember> = new Map();
@@ -173,7 +180,27 @@ export class TenantNetwork {
     }
     this.#isKnown = true;
     this.#known.notify();
+    await this.#keepWayOut();
     await this.#send();
+  }
+
+  /**
+   * One at a time: two would make two sandboxes. Not before the first look, which finds the one of
+   * an earlier agent.
+   */
+  #keepWayOut(): Promise<void> {
+    if (!this.#isKnown) return Promise.resolve();
+    return (this.#keepingWayOut = this.#keepingWayOut.then(async () => {
+      const isWanted = this.#vpn.some(({ server, internet }) => server !== null && internet === true);
+      try {
+        const sandbox = await this.#parts.wayOut(isWanted);
+        this.#wayOut = sandbox === undefined ? undefined : runIn(await this.#parts.engine.inspect(sandbox));
+        this.#noWayOut = undefined;
+      } catch (error) {
+        this.#wayOut = undefined;
+        this.#noWayOut = detailOf(error);
+      }
+    }));
   }
 
   /**
@@ -207,6 +234,7 @@ export class TenantNetwork {
     this.#peers = peers;
     this.#servers = servers;
     this.#drawVpn();
+    void this.#keepWayOut().then(() => this.#send());
     if (range !== this.#range) {
       this.#range = range;
       this.#judgeRange();
@@ -282,7 +310,7 @@ export class TenantNetwork {
     this.#toLetIn = this.#drawLetIn();
     const again = (): void => {
       this.#drawVpn();
-      void this.#send();
+      void this.#keepWayOut().then(() => this.#send());
     };
     vpnKeys.want(secrets, again);
     clearTimeout(this.#nextEnd);
@@ -297,12 +325,10 @@ export class TenantNetwork {
   async #note({ id, tenant }: Attaching, sandbox: string): Promise<boolean> {
     const inspection = await this.#parts.engine.inspect(sandbox);
     if (isApart(sandboxLabel(inspection?.Config.Labels) ?? '')) return this.#forget(id);
-    const namespace = inspection?.NetworkSettings.SandboxKey ?? '';
-    if (inspection?.State.Status !== 'running' || namespace === '') return false;
-    const run = `${inspection.Id}:${inspection.State.StartedAt}`;
-    if (this.#attached.get(id)?.run === run) return false;
+    const running = runIn(inspection);
+    if (running === undefined || this.#attached.get(id)?.run === running.run) return false;
     const ipv6 = ipv6Of(this.#parts.cluster, id);
-    this.#attached.set(id, { id, tenant, namespace, run, ipv4: null, ipv6 });
+    this.#attached.set(id, { id, tenant, ...running, ipv4: null, ipv6 });
     // It was of the run before.
     this.#said.delete(id);
     return true;
@@ -384,6 +410,7 @@ export class TenantNetwork {
       })),
       members,
       vpn: [...this.#vpn],
+      ...(this.#wayOut === undefined ? {} : { way_out: this.#wayOut }),
       mesh: meshAt === undefined ? null : { port: meshAt.port, ends: [...this.#ends] },
     };
     await within(kept(), limits.netCallMs, 'members on disk').catch((error: unknown) =>
@@ -414,7 +441,7 @@ export class TenantNetwork {
     this.#usable = null;
   }
 
-  #applyState({ attached, mesh, vpn }: NetworkState): void {
+  #applyState({ attached, mesh, vpn, way_out: noWayOut = this.#noWayOut }: NetworkState): void {
     const { faults, vpnKeys } = this.#parts;
     this.#hasAnswered = true;
     this.#answered.notify();
@@ -423,6 +450,7 @@ export class TenantNetwork {
     if (mesh === null || mesh.message === null) faults.clear('mesh');
     else faults.restate('mesh', `containers of other hosts are not reached: ${mesh.message}`);
     const broken = Object.entries(vpn).flatMap(([name, why]) => (why === null ? [] : [`${name}: ${why}`]));
+    if (noWayOut !== undefined) broken.push(`their peers do not reach the internet: ${noWayOut}`);
     if (vpnKeys.why !== undefined) broken.push(`keys are lacking: ${vpnKeys.why}`);
     if (broken.length === 0) faults.clear('vpn_server');
     else faults.restate('vpn_server', `VPN networks that this host serves: ${broken.join('; ')}`);
@@ -447,6 +475,13 @@ export class TenantNetwork {
     if (news !== null) this.#parts.log.warn('tenant_network_missing', { container: id, why: news });
     this.#parts.onChange(id);
   }
+}
+
+/** The run of a sandbox, and its namespace; `undefined` if it does not run. */
+function runIn(inspection: Inspection | undefined): NonNullable<DesiredNetwork['way_out']> | undefined {
+  const namespace = inspection?.NetworkSettings.SandboxKey ?? '';
+  if (inspection?.State.Status !== 'running' || namespace === '') return undefined;
+  return { namespace, run: `${inspection.Id}:${inspection.State.StartedAt}` };
 }
 
 /**

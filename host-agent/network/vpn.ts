@@ -59,7 +59,7 @@ export function vpnOf({ here, servers, peers, secretOf, nowMs }: VpnInput): VpnP
   }
   const secrets = new Map<string, VpnKeyOf>();
   const networks = Array.from(servers, (served): VpnNetwork => {
-    const { network, host, port, mtu, tenants } = served;
+    const { network, host, port, mtu, internet, tenants } = served;
     const isServed = host === here;
     const admitted = (byNetwork.get(network) ?? []).filter(({ tenant }) => tenants?.includes(tenant) ?? true);
     if (isServed) {
@@ -71,6 +71,7 @@ export function vpnOf({ here, servers, peers, secretOf, nowMs }: VpnInput): VpnP
       name: network,
       host,
       pools: poolsOf(served),
+      ...(internet === true ? { internet } : {}),
       server: privateKey === undefined ? null : { port, mtu, private_key: privateKey },
       peers: admitted.map(({ tenant, key, ipv4, ipv6 }) => {
         const preshared = isServed ? secretOf(key) : undefined;

@@ -17,7 +17,7 @@ import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { EngineEvent } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError } from '../docker/errors.ts';
-import { sandboxLabel, type Owner } from '../docker/ownership.ts';
+import { sandboxLabel, wayOut, type Owner } from '../docker/ownership.ts';
 import type { Metrics, SandboxCounts } from '../metrics.ts';
 import { sandboxImage, sandboxTar } from './image.ts';
 import { choosePorts, portsOf, sandboxBody, sandboxName, shapeOf, type PortRange, type Shape } from './shape.ts';
@@ -56,6 +56,12 @@ export interface Sandboxes {
   prepare(container: Declared): void;
   /** Starts a sandbox that went down, with the ports that it had. @throws EngineError */
   start(dockerId: string): Promise<void>;
+  /**
+   * The running sandbox by which VPN peers reach the internet: no container is ever in it. One that
+   * is not wanted is removed.
+   * @returns the engine's id; `undefined` if it is not wanted. @throws EngineError
+   */
+  wayOut(isWanted: boolean): Promise<string | undefined>;
   /** The container is gone from this host: so is its sandbox soon. */
   release(id: ContainerId): void;
   /** @returns the container whose sandbox went down or was removed */
@@ -113,6 +119,7 @@ export class SandboxPool implements Sandboxes {
   readonly #used = new Map<ContainerId, Sandbox>();
   /** Created and not yet up: a busy engine takes seconds to start one. */
   readonly #making = new Set<string>();
+  #wayOut: Sandbox | undefined;
   readonly #claims = new Map<ContainerId, Promise<string>>();
   /** Ports of the host, by sandbox, as far as this agent chose them. */
   readonly #published = new Map<string, readonly number[]>();
@@ -156,6 +163,18 @@ export class SandboxPool implements Sandboxes {
       this.#claims.set(id, claim);
     }
     return claim;
+  }
+
+  async wayOut(isWanted: boolean): Promise<string | undefined> {
+    const own = this.#wayOut;
+    if (own !== undefined && isWanted && (await this.#isUp(own))) return own.dockerId;
+    this.#wayOut = undefined;
+    if (own !== undefined) this.#discard(own.dockerId);
+    if (!isWanted || this.#isStopped) return undefined;
+    const made = await this.#make(wayOut);
+    this.#wayOut = made;
+    this.#making.delete(made.dockerId);
+    return made.dockerId;
   }
 
   prepare(container: Declared): void {
@@ -214,6 +233,7 @@ export class SandboxPool implements Sandboxes {
       if (sandbox !== undefined && !this.#claims.has(id)) this.#used.set(id, { dockerId, shape: sandbox.shape });
     }
     for (const id of this.#used.keys()) if (!users.has(id) && !knows(id) && !this.#claims.has(id)) this.release(id);
+    this.#wayOut ??= sandboxes.find(({ shape }) => shape === wayOut);
     // One that the list lacks may be newer than the list.
     this.#ready = this.#ready.filter(({ dockerId }) => byId.get(dockerId)?.isRunning !== false);
     this.#listed = new Map(sandboxes.map(({ dockerId, published }) => [dockerId, published]));
@@ -257,7 +277,8 @@ export class SandboxPool implements Sandboxes {
 
   /** All that this agent made or adopted. */
   #known(): ReadonlySet<string> {
-    return new Set([...this.#making, ...[...this.#used.values(), ...this.#ready].map(({ dockerId }) => dockerId)]);
+    const kept = [...this.#used.values(), ...this.#ready, ...(this.#wayOut === undefined ? [] : [this.#wayOut])];
+    return new Set([...this.#making, ...kept.map(({ dockerId }) => dockerId)]);
   }
 
   async #claim({ id, ports, network, update }: Declared): Promise<string> {

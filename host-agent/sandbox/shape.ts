@@ -6,7 +6,7 @@ import type { Port } from '../../schemas/api/fields/container.ts';
 import { usualNetwork, type ContainerNetwork } from '../../schemas/api/fields/network-part.ts';
 import { MiB } from '../../schemas/limits/units.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
-import { apart, isApart, labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
+import { apart, isApart, labels, networkName, ownerLabels, wayOut, type Owner } from '../docker/ownership.ts';
 import { portKey } from '../spec/create-body.ts';
 import { sandboxImage, sandboxProgram } from './image.ts';
 
@@ -24,7 +24,7 @@ export const shapeOf = (ports: readonly Port[], network: ContainerNetwork = usua
 
 export function portsOf(shape: Shape): string[] {
   const ports = isApart(shape) ? shape.slice(apart.length) : shape;
-  return ports === '' ? [] : ports.split(',');
+  return ports === '' || ports === wayOut ? [] : ports.split(',');
 }
 
 /** Ports of the host that sandboxes publish at. */

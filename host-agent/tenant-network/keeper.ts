@@ -18,8 +18,14 @@ import {
   linkOf,
   linkPrefix,
   makeLink,
+  makeWayOut,
   routerSide,
   routerSysctls,
+  wayOutLinkOf,
+  wayOutPrefix,
+  wayOutRouterSide,
+  wayOutSide,
+  wayOutSysctls,
   withoutPools,
 } from './links.ts';
 import { away, meshConfiguration, meshLinkOf, meshRanges } from './mesh.ts';
@@ -27,7 +33,7 @@ import { peersIn, vpnConfiguration, vpnLinkOf, vpnPrefix } from './vpn.ts';
 import { isConfigured, peersChange } from './wireguard.ts';
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
 import { runTool } from './tools.ts';
-import { elementsOf, marksOf, tableChange, wholeTable, type Elements, type Marks } from './rules.ts';
+import { elementsOf, marksOf, tableChange, wayOutTable, wholeTable, type Elements, type Marks } from './rules.ts';
 import type { Attachment, DesiredNetwork, NetworkState, ServedPeers } from '../../schemas/wire/net.ts';
 
 export interface KeeperOptions {
@@ -159,9 +165,9 @@ export class Keeper {
     const placed = [
       ...attached.map((attachment) => ({ ...attachment, link: linkOf(attachment), isPeer: false })),
       ...others.map((member) => ({ ...member, link })),
-      ...vpn.flatMap(({ name, server, peers }) => {
+      ...vpn.flatMap(({ name, server, internet: isLetOut = false, peers }) => {
         const link = vpnLinkOf(router, name);
-        return server !== null ? peers.map((peer) => ({ ...peer, link, isPeer: true })) : [];
+        return server !== null ? peers.map((peer) => ({ ...peer, link, isPeer: true, isLetOut })) : [];
       }),
     ];
     const served = vpn.flatMap((network) => {
@@ -223,9 +229,10 @@ export class Keeper {
     await this.#keepResolvers(desired, there.get('lo'));
     const wanted = new Map(desired.attached.map((attachment) => [linkOf(attachment), attachment]));
     const served = new Set(drawn.served.map(({ name }) => name));
+    const wayOut = desired.way_out && wayOutLinkOf(desired.way_out);
     for (const name of there.keys()) {
-      const isOurs = name.startsWith(linkPrefix) || name.startsWith(vpnPrefix);
-      if (!isOurs || wanted.has(name) || served.has(name)) continue;
+      const isOurs = [linkPrefix, vpnPrefix, wayOutPrefix].some((prefix) => name.startsWith(prefix));
+      if (!isOurs || wanted.has(name) || served.has(name) || name === wayOut) continue;
       this.#sides.delete(name);
       this.#configurations.delete(name);
       await runTool(['ip', '-n', router, 'link', 'delete', name]).catch((error: unknown) =>
@@ -245,7 +252,59 @@ export class Keeper {
     const vpn: NetworkState['vpn'] = {};
     for (const { network, ...wanted } of drawn.served)
       vpn[network] = await this.#keepWireguard(there.get(wanted.name), wanted, places);
-    return { attached: states, mesh: await this.#keepMesh(drawn, there.get(drawn.mesh.name), places), vpn };
+    const mesh = await this.#keepMesh(drawn, there.get(drawn.mesh.name), places);
+    const noWayOut = await this.#keepWayOut(desired, there, places);
+    return { attached: states, mesh, vpn, ...(noWayOut === null ? {} : { way_out: noWayOut }) };
+  }
+
+  /** @returns why it does not work */
+  async #keepWayOut(
+    { way_out: wanted, ranges, vpn, mtu }: DesiredNetwork,
+    there: ReadonlyMap<string, Link>,
+    places: ReadonlySet<string>,
+  ): Promise<string | null> {
+    if (wanted === undefined) return null;
+    const { router } = this.#options;
+    const name = wayOutLinkOf(wanted);
+    const link = there.get(name);
+    const isLetOut = vpn.filter(({ server, internet }) => server !== null && internet === true);
+    const theirs = wayOutSide(isLetOut.flatMap(({ pools }) => pools.filter((pool) => !pool.includes(':'))));
+    const isUp = link?.operstate === 'UP' && link.mtu === mtu;
+    if (isUp && this.#sides.get(name) === theirs && places.has(`route default ${name}`)) return null;
+    try {
+      await this.#inSandbox(wanted.namespace, async (enter) => {
+        if (!isUp) {
+          if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
+          await enter(inSandbox(['sh', '-c', `ip link delete ${containerLink} 2>/dev/null || true`]), '');
+          await enter(['ip', '-n', router, '-batch', '-'], makeWayOut(name, '/proc/self/fd/3', mtu));
+        }
+        await enter(
+          inSandbox(['sh', '-c', `${setSysctls(wayOutSysctls)} && ${withoutPools} && exec ip -batch -`]),
+          theirs,
+        );
+        await enter(inSandbox(['nft', '-f', '-']), wayOutTable);
+      });
+      await runTool(['ip', '-n', router, '-batch', '-'], { input: wayOutRouterSide(name, ranges) });
+      this.#sides.set(name, theirs);
+      return null;
+    } catch (error) {
+      this.#sides.delete(name);
+      return messageOf(error);
+    }
+  }
+
+  /** Opens the namespace of a sandbox, and runs commands that have it as their descriptor 3. */
+  async #inSandbox(
+    namespace: string,
+    work: (enter: (command: readonly string[], input: string) => Promise<string>) => Promise<void>,
+  ): Promise<void> {
+    const { router, namespaces } = this.#options;
+    const sandbox = openSandbox(namespace, namespaces, router);
+    try {
+      await work((command, input) => runTool(command, { input, namespace: sandbox.descriptor }));
+    } finally {
+      sandbox.close();
+    }
   }
 
   /** The containers of this host are attached also where the mesh does not work. */
@@ -342,15 +401,12 @@ export class Keeper {
     link: Link | undefined,
     places: ReadonlySet<string>,
   ): Promise<void> {
-    const { router, namespaces } = this.#options;
+    const { router } = this.#options;
     const name = linkOf(attachment);
     const [own, theirs] = [routerSide(attachment), containerSide(attachment, desired)];
     const isUp = link?.operstate === 'UP' && link.mtu === desired.mtu;
     if (isUp && this.#sides.get(name) === own + theirs && isPlaced(attachment, places)) return;
-    const sandbox = openSandbox(attachment.namespace, namespaces, router);
-    const enter = (command: readonly string[], input: string) =>
-      runTool(command, { input, namespace: sandbox.descriptor });
-    try {
+    await this.#inSandbox(attachment.namespace, async (enter) => {
       if (!isUp) {
         if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
         // One that an earlier run of this program, or another agent, has left in it.
@@ -361,11 +417,9 @@ export class Keeper {
         inSandbox(['sh', '-c', `${setSysctls(containerSysctls)} && ${withoutPools} && exec ip -batch -`]),
         theirs,
       );
-      await runTool(['ip', '-n', router, '-batch', '-'], { input: own });
-      this.#sides.set(name, own + theirs);
-    } finally {
-      sandbox.close();
-    }
+    });
+    await runTool(['ip', '-n', router, '-batch', '-'], { input: own });
+    this.#sides.set(name, own + theirs);
   }
 
   /**

@@ -8,6 +8,14 @@ import { createHash } from 'node:crypto';
 import { poolsOf } from './vpn.ts';
 import type { Attachment, DesiredNetwork } from '../../schemas/wire/net.ts';
 
+type WayOut = NonNullable<DesiredNetwork['way_out']>;
+
+/** Begins the name of the interface of the router namespace that leads to the internet. */
+export const wayOutPrefix = 'lso';
+const wayOutMac = '02:00:00:00:00:02';
+/** Behind that interface, as the router sees it. */
+const wayOutAddress = '169.254.1.2';
+
 /** Of all ends in the router namespace: each link is a network of its own. */
 const routerMac = 'ee:ee:ee:ee:ee:ee';
 /** The router, as every container sees it. */
@@ -18,9 +26,9 @@ export const containerLink = 'ls0';
 const poolProtocol = 188;
 
 /** Linux names an interface with at most 15 characters. Another run has another name. */
-export function linkOf({ id, run }: Pick<Attachment, 'id' | 'run'>): string {
-  return linkPrefix + createHash('sha256').update(`${id} ${run}`).digest('hex').slice(0, 12);
-}
+const hashed = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12);
+export const linkOf = ({ id, run }: Pick<Attachment, 'id' | 'run'>): string => linkPrefix + hashed(`${id} ${run}`);
+export const wayOutLinkOf = ({ run }: WayOut): string => wayOutPrefix + hashed(run);
 
 /** A locally administered address that follows from the container's id. */
 export function macOf(id: string): string {
@@ -82,6 +90,34 @@ export function containerSide(
   ]);
 }
 
+/** In the router namespace. `namespace`: a path that leads to that of the sandbox. */
+export const makeWayOut = (link: string, namespace: string, mtu: number): string =>
+  lines([
+    `link add ${link} mtu ${mtu} address ${routerMac} type veth ` +
+      `peer name ${containerLink} mtu ${mtu} address ${wayOutMac} netns ${namespace}`,
+  ]);
+
+/**
+ * In the router namespace, as often as you like. Addresses of the cluster that nobody has do not
+ * lead out.
+ */
+export const wayOutRouterSide = (link: string, { ipv4 }: DesiredNetwork['ranges']): string =>
+  lines([
+    `link set ${link} up`,
+    ipv4 !== null && `route replace unreachable ${ipv4} metric 4096`,
+    `neigh replace ${wayOutAddress} lladdr ${wayOutMac} dev ${link} nud permanent`,
+    `route replace default via ${wayOutAddress} dev ${link} onlink`,
+  ]);
+
+/** In the namespace of the way out, as often as you like. @param pools of the peers that use it */
+export const wayOutSide = (pools: readonly string[]): string =>
+  lines([
+    `link set ${containerLink} up`,
+    `neigh replace ${gateway.ipv4} lladdr ${routerMac} dev ${containerLink} nud permanent`,
+    `route replace ${gateway.ipv4} dev ${containerLink} scope link`,
+    ...pools.map((pool) => `route replace ${pool} via ${gateway.ipv4} dev ${containerLink} proto ${poolProtocol}`),
+  ]);
+
 type Sysctl = readonly [path: string, value: string];
 
 /** Of the router namespace, once. */
@@ -97,6 +133,9 @@ export const routerSysctls: readonly Sysctl[] = [
   ['ipv4/icmp_ratelimit', '0'],
   ['ipv6/icmp/ratelimit', '0'],
 ];
+
+/** Of the namespace of the way out. */
+export const wayOutSysctls: readonly Sysctl[] = [['ipv4/ip_forward', '1']];
 
 /** Of a sandbox's namespace, when `ls0` is there. The engine switches IPv6 off in it. */
 export const containerSysctls: readonly Sysctl[] = [

@@ -5,6 +5,7 @@
  * containers nothing is tracked, so both directions are looked up, and a member that goes is cut at
  * once. Pure.
  */
+import { containerLink, wayOutPrefix } from './links.ts';
 import type { Attachment } from '../../schemas/wire/net.ts';
 
 export const tableName = 'longshore';
@@ -23,6 +24,8 @@ export interface Placed extends Pick<Attachment, 'tenant' | 'ipv4'> {
   readonly link: string;
   /** It is a VPN peer, which containers only answer. */
   readonly isPeer: boolean;
+  /** Whether it reaches the internet by the way out of this host. */
+  readonly isLetOut?: boolean;
 }
 
 /** A number for each tenant, while the table lasts. The kernel marks packets with it. */
@@ -64,22 +67,23 @@ export function elementsOf(
   };
   for (const address of resolvers) all.set(address, [`resolver${address.includes(':') ? 6 : 4} { ${address} }`]);
   for (const member of placed) {
-    const { tenant, link, isPeer } = member;
+    const { tenant, link, isPeer, isLetOut = false } = member;
     const mark = marks.get(tenant);
     if (mark === undefined) continue;
     const [ipv4, ipv6] = [own(member.ipv4, mark), own(member.ipv6, mark)];
-    const text = `${link} ${mark} ${ipv4} ${ipv6} ${isPeer}`;
-    all.set(text, before.get(text) ?? elementsOfMember({ link, ipv4, ipv6, isPeer }, mark));
+    const text = `${link} ${mark} ${ipv4} ${ipv6} ${isPeer} ${isLetOut}`;
+    all.set(text, before.get(text) ?? elementsOfMember({ link, ipv4, ipv6, isPeer, isLetOut }, mark));
   }
   return all;
 }
 
-function elementsOfMember({ link, ipv4, ipv6, isPeer }: Omit<Placed, 'tenant'>, mark: number): Element[] {
+function elementsOfMember({ link, ipv4, ipv6, isPeer, isLetOut }: Omit<Placed, 'tenant'>, mark: number): Element[] {
   const of = (family: 4 | 6, address: string): Element[] => [
     `own${family} { "${link}" . ${address} }`,
     `tenant${family} { ${address} : ${mark} }`,
     `peer${family} { ${address} . ${mark} }`,
     ...(isPeer ? [`vpn${family} { ${address} }`] : []),
+    ...(isLetOut === true ? [`out${family} { ${address} }`] : []),
   ];
   return [...(ipv4 === null ? [] : of(4, ipv4)), ...(ipv6 === null ? [] : of(6, ipv6))];
 }
@@ -90,6 +94,7 @@ const setTypes = {
   peer: { kind: 'set', type: (address: string) => `${address} . mark` },
   resolver: { kind: 'set', type: (address: string) => address },
   vpn: { kind: 'set', type: (address: string) => address },
+  out: { kind: 'set', type: (address: string) => address },
 } as const;
 
 function declarations(elements: Elements): string[] {
@@ -149,6 +154,8 @@ export function wholeTable(elements: Elements, mesh: string): string {
             `meta mark set ${ip} saddr map @tenant${family} accept`,
         ),
       ),
+      // From the internet; what asks for nothing is refused below.
+      `iifname "${wayOutPrefix}*" ip daddr @out4 accept`,
       'iifname . ip saddr @own4 notrack meta mark set ip saddr map @tenant4 accept',
       'iifname . ip6 saddr @own6 notrack meta mark set ip6 saddr map @tenant6 accept',
       'counter name spoofed',
@@ -157,6 +164,8 @@ export function wholeTable(elements: Elements, mesh: string): string {
     chain('destinations', [
       'type filter hook prerouting priority -150; policy accept;',
       'iif "lo" accept',
+      `iifname "${wayOutPrefix}*" ct direction reply ct state established,related accept`,
+      `iifname "${wayOutPrefix}*" goto refusing`,
       ...families.flatMap(({ ip, family }) => {
         const toPeer = `${ip} saddr != @vpn${family} ${ip} daddr @vpn${family}`;
         return [
@@ -168,6 +177,8 @@ export function wholeTable(elements: Elements, mesh: string): string {
       'ip6 daddr . meta mark @peer6 accept',
       'ip daddr @resolver4 accept',
       'ip6 daddr @resolver6 accept',
+      // Every other range of the cluster has a route of its own.
+      `ip saddr @out4 fib daddr oifname "${wayOutPrefix}*" accept`,
       ...refuse,
     ]),
     chain('through', [
@@ -194,6 +205,30 @@ export function wholeTable(elements: Elements, mesh: string): string {
     '',
   ].join('\n');
 }
+
+/**
+ * Input for `nft -f -` in the namespace of the way out: peers share the address that it has in the
+ * engine's network, where they may do what a container may (firewall-rules.ts), and nobody reaches
+ * them.
+ */
+export const wayOutTable = [
+  `table inet ${tableName} {\n}`,
+  `delete table inet ${tableName}`,
+  `table inet ${tableName} {`,
+  '  chain sources {',
+  '    type nat hook postrouting priority 100; policy accept;',
+  `    oifname != "${containerLink}" masquerade`,
+  '  }',
+  '  chain through {',
+  '    type filter hook forward priority 0; policy drop;',
+  // Its link is smaller than those of the internet, and some drop the messages that say so.
+  '    tcp flags syn tcp option maxseg size set rt mtu',
+  '    ct state established,related accept',
+  `    iifname "${containerLink}" oifname != "${containerLink}" accept`,
+  '  }',
+  '}',
+  '',
+].join('\n');
 
 const families = [
   { ip: 'ip', family: 4 },

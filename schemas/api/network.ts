@@ -19,7 +19,9 @@ export const AddressText = Type.String({ pattern: addressPattern, maxLength: 39 
  * Routes of both families, even if peers have no IPv6 address: an IPv6 packet then ends in the
  * tunnel, and its program falls back to IPv4. Without the route the packet would bypass the tunnel.
  */
-const everything = ['0.0.0.0/0', '::/0'];
+const wholeIpv4 = '0.0.0.0/0';
+const wholeIpv6 = '::/0';
+const everything = [wholeIpv4, wholeIpv6];
 
 export const Proxy = Type.Object(
   {
@@ -96,6 +98,9 @@ export type NetworkSettings = Static<typeof NetworkSettings>;
  */
 export const servesTenant = ({ tenants }: Pick<NetworkSettings, 'tenants'>, tenant: TenantId): boolean =>
   tenants === null || tenants.includes(tenant);
+
+/** Whether these routes lead to the internet; a host that serves a network lets out IPv4 alone. */
+export const leadsOut = (routes: readonly string[]): boolean => routes.includes(wholeIpv4);
 
 /** As CIDR, that of IPv4 first. */
 export const poolsOf = ({ ipv4_pool, ipv6_pool }: Pick<NetworkSettings, 'ipv4_pool' | 'ipv6_pool'>): string[] =>

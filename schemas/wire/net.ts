@@ -13,6 +13,13 @@ import { WireguardKey } from './wireguard-key.ts';
 const Ipv4 = Type.String({ format: 'ipv4' });
 const Ipv6 = Type.String({ format: 'ipv6' });
 
+const sandbox = {
+  /** The file of its network namespace, as the engine names it. */
+  namespace: Type.String({ pattern: '^/[^\\0]+$', maxLength: 4096 }),
+  /** Another one after each start of the sandbox. */
+  run: Type.String({ minLength: 1, maxLength: 256 }),
+};
+
 /** Addresses of a container, for its life. `ipv4` is null where the cluster has none to give. */
 const addresses = { ipv4: nullable(Ipv4), ipv6: Ipv6 };
 
@@ -20,10 +27,7 @@ const addresses = { ipv4: nullable(Ipv4), ipv6: Ipv6 };
 export const Attachment = Type.Object({
   id: ContainerId,
   tenant: TenantId,
-  /** The file of its sandbox's network namespace, as the engine names it. */
-  namespace: Type.String({ pattern: '^/[^\\0]+$', maxLength: 4096 }),
-  /** Another one after each start of the sandbox. */
-  run: Type.String({ minLength: 1, maxLength: 256 }),
+  ...sandbox,
   ...addresses,
 });
 export type Attachment = Static<typeof Attachment>;
@@ -38,6 +42,8 @@ export const VpnNetwork = Type.Object({
   /** That serves it. */
   host: HostKey,
   pools: Type.Array(Type.String(), { minItems: 1, maxItems: 2 }),
+  /** `true` if its peers reach the internet by the way out of the host that serves it. */
+  internet: Type.Optional(Type.Boolean()),
   /** Null: another host serves it, or its key is not here yet. */
   server: nullable(
     Type.Object({
@@ -80,6 +86,8 @@ export const DesiredNetwork = Type.Object({
   /** Of every tenant of an attached container. */
   members: Type.Array(NamedMember),
   vpn: Type.Array(VpnNetwork),
+  /** The sandbox by which VPN peers reach the internet; absent: there is none. */
+  way_out: Type.Optional(Type.Object(sandbox)),
 });
 export type DesiredNetwork = Static<typeof DesiredNetwork>;
 
@@ -137,5 +145,7 @@ export const NetworkState = Type.Object({
   ),
   /** By VPN network that this host serves: null, or why it does not work. */
   vpn: Type.Record(Type.String(), nullable(Type.String())),
+  /** Why the way out does not work; absent: it works, or none was asked for. */
+  way_out: Type.Optional(Type.String()),
 });
 export type NetworkState = Static<typeof NetworkState>;

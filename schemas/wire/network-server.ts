@@ -20,6 +20,8 @@ export const NetworkServer = Type.Object({
   mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
   ipv4_pool: CidrText,
   ipv6_pool: nullable(CidrText),
+  /** `true` if its peers reach the internet by the host. */
+  internet: Type.Optional(Type.Boolean()),
   /** Null: every tenant. Peers of others do not connect. */
   tenants: nullable(Type.Array(TenantId, { maxItems: limits.networkTenants })),
 });

@@ -1,7 +1,7 @@
 /** How a network is shown. Pure. */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import { lastIndex, parseCidr, serverIndex } from '../../../schemas/cidr.ts';
-import type { KeptCertificate, NetworkRecord, NetworkView } from '../../../schemas/api/network.ts';
+import { leadsOut, type KeptCertificate, type NetworkRecord, type NetworkView } from '../../../schemas/api/network.ts';
 import type { NetworkServer } from '../../../schemas/wire/network-server.ts';
 
 /** Highest allocated index. */
@@ -35,7 +35,8 @@ export const networkView = (record: NetworkRecord, allocated: number): NetworkVi
 /** What other partitions must know of it; undefined: no host serves it. */
 export function serverOf({ name, host, settings, wireguard }: NetworkRecord): NetworkServer | undefined {
   if (host === undefined) return undefined;
-  const { wireguard_port: port, mtu, ipv4_pool, ipv6_pool, tenants } = settings;
+  const { wireguard_port: port, mtu, ipv4_pool, ipv6_pool, tenants, routes } = settings;
   const { publicKey: key } = wireguard;
-  return { network: name, host, key, port, mtu, ipv4_pool, ipv6_pool, tenants };
+  const internet = leadsOut(routes) ? { internet: true } : {};
+  return { network: name, host, key, port, mtu, ipv4_pool, ipv6_pool, ...internet, tenants };
 }

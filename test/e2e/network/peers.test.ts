@@ -11,7 +11,7 @@ import { toolHere } from '../../../dev/fetch/tools.ts';
 import { shortTemporaryRoot } from '../../../dev/paths.ts';
 import { freePort } from '../../../dev/process/process.ts';
 import { run } from '../../../dev/process/run.ts';
-import { createMachine } from '../../support/machine.ts';
+import { createMachine, type Machine } from '../../support/machine.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey } from '../support/hosts.ts';
 import { imageRunning } from '../support/images.ts';
@@ -25,6 +25,8 @@ const deadlineMs = 20_000;
 const networks = '/api/v2/operator/networks';
 /** Of the wire between the device and the host (RFC 5737). */
 const [hostAt, deviceAt] = ['198.51.119.1', '198.51.119.2'];
+/** Of the wire between the host and the internet, in place of which there is one machine. */
+const [uplinkAt, worldAt] = ['9.119.119.1', '9.119.119.2'];
 
 /** What a program says that connects; `error` with the code of the error. */
 const hearing = (address: string): string =>
@@ -90,17 +92,21 @@ t.test('a device in the tenant network', { skip: await skipWithoutNetwork(...wir
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const tools = await Promise.all((['ip', 'ping', ...wireguardTools] as const).map((name) => toolHere(name)));
   const device = await createMachine(t, { name: 'device', folder: join(folder, 'device'), tools });
-  const wire = `lsw${device.pid}`;
   const ip = async (...args: readonly string[]): Promise<void> => {
     const ran = await run('ip', args, { deadlineMs });
     if (ran.code !== 0) throw new Error(`ip ${args.join(' ')}: ${ran.stderr}`);
   };
-  await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'wire', 'netns', String(device.pid));
-  t.teardown(() => run('ip', ['link', 'delete', wire], { deadlineMs }));
-  await ip('address', 'add', `${hostAt}/24`, 'dev', wire);
-  await ip('link', 'set', wire, 'up');
-  await device.must('ip', ['address', 'add', `${deviceAt}/24`, 'dev', 'wire']);
-  await device.must('ip', ['link', 'set', 'wire', 'up']);
+  /** Joins a machine and the host by a wire. */
+  const wired = async (prefix: string, machine: Machine, here: string, there: string): Promise<void> => {
+    const wire = `${prefix}${machine.pid}`;
+    await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'wire', 'netns', String(machine.pid));
+    t.teardown(() => run('ip', ['link', 'delete', wire], { deadlineMs }));
+    await ip('address', 'add', `${here}/24`, 'dev', wire);
+    await ip('link', 'set', wire, 'up');
+    await machine.must('ip', ['address', 'add', `${there}/24`, 'dev', 'wire']);
+    await machine.must('ip', ['link', 'set', 'wire', 'up']);
+  };
+  await wired('lsw', device, hostAt, deviceAt);
 
   const file = await acme.call('GET', `/api/forage/config/${phone.id}?token=${phone.download_token}`);
   t.equal(file.status, 200);
@@ -122,8 +128,41 @@ t.test('a device in the tenant network', { skip: await skipWithoutNetwork(...wir
     const [resolver = ''] = end.nameservers();
     for (const name of ['store', 'store.internal']) t.equal(await prints(resolving(resolver, name)), storeAt[0], name);
     t.equal(await prints(resolving(resolver, 'spy.internal')), 'ENOTFOUND');
-    t.match(file.text, /AllowedIPs = .*10\.119\.0\.0\/24/);
-    t.notMatch(file.text, '0.0.0.0/0', 'and nothing else goes through it');
+  });
+
+  await t.test('and the internet by the host, unless its routes do not lead there', async (t) => {
+    const world = await createMachine(t, { name: 'world', folder: join(folder, 'world'), tools });
+    await wired('lsu', world, uplinkAt, worldAt);
+    const listener = await world.start({
+      name: 'listener',
+      command: process.execPath,
+      args: [
+        '-e',
+        `require('net').createServer((s) => s.on('error', () => {}).end(s.remoteAddress)).listen(${port}, '0.0.0.0')`,
+      ],
+      ready: async () => (await world.run(process.execPath, ['-e', hearing(worldAt)])).stdout === worldAt,
+      readyDeadlineMs: deadlineMs,
+    });
+    t.teardown(() => listener.stop());
+    t.match(file.text, 'AllowedIPs = 0.0.0.0/0, ::/0');
+    await eventually(
+      'it is heard there',
+      () => hears(worldAt),
+      (said) => said === uplinkAt,
+    );
+    t.equal(await hears(hostAt), 'error ECONNREFUSED', 'the host itself is not reached');
+    const put = (routes?: readonly string[]) => operator.call('PUT', `${networks}/office`, { ...settings, routes });
+    t.equal((await put(['10.119.0.0/24'])).status, 200);
+    const split = await acme.call('GET', `/api/forage/config/${phone.id}?token=${phone.download_token}`);
+    t.match(split.text, /AllowedIPs = .*10\.119\.0\.0\/24/);
+    t.notMatch(split.text, '0.0.0.0/0');
+    await eventually(
+      'it is refused',
+      () => hears(worldAt),
+      (said) => said === 'error ECONNREFUSED',
+    );
+    await isIn('its containers are reached');
+    t.equal((await put()).status, 200);
   });
 
   await t.test('another tenant’s refuse it', async (t) => {

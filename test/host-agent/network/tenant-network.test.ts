@@ -52,6 +52,7 @@ async function start(t: Test, kept = (): Promise<void> => Promise.resolve()) {
     meshAt: undefined,
     resolvConf: join(folder, 'resolv.conf'),
     engine: { inspect },
+    wayOut: () => Promise.resolve(undefined),
     vpnKeys: new VpnKeys({
       values: { vpnKey: () => Promise.resolve({ kind: 'missing', why: 'none' }) },
       log: quietLog,

@@ -399,3 +399,28 @@ t.test('a sandbox whose interface was deleted on the host is removed', async (t)
   await look();
   t.notOk(model.containers.has(sandbox));
 });
+
+t.test('the way out of VPN peers: one that no container gets, kept over a restart of the agent', async (t) => {
+  const { pool, engine, model, look } = await rig(t, { size: 0 });
+  t.equal(await pool.wayOut(false), undefined);
+  const out = await pool.wayOut(true);
+  t.equal(await pool.wayOut(true), out, 'the same');
+  t.not(await pool.claim(declared(1)), out);
+  await look();
+  await look();
+  t.equal(await pool.wayOut(true), out);
+
+  const next = new SandboxPool({ ...partsOf(engine), size: 0 });
+  await next.look(await inventory(engine), () => false);
+  await next.look(await inventory(engine), () => false);
+  t.equal(await next.wayOut(true), out, 'adopted');
+  await engine.kill(out ?? '');
+  t.equal(await next.wayOut(true), out, 'started again');
+  t.equal((await engine.inspect(out ?? ''))?.State.Status, 'running');
+  await engine.remove(out ?? '');
+  const another = await next.wayOut(true);
+  t.not(another, out, 'another one in place of one that is gone');
+  t.equal(await next.wayOut(false), undefined);
+  await until('it is removed', () => !model.containers.has(another ?? ''));
+  await next.stop();
+});

@@ -3,7 +3,7 @@
  * containers of their tenant on every host, and nobody else's.
  */
 import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import t from 'tap';
 import type { Test } from 'tap';
 import { vpnLinkOf } from '../../../../host-agent/tenant-network/vpn.ts';
@@ -61,15 +61,20 @@ async function served(t: Test) {
     peers: peers.map(({ place }) => place),
     ...more,
   });
-  const device = ({ keys, place }: Peer, also: readonly string[] = []): Promise<Sandbox> =>
+  const tenantRanges = ['10.200.0.0/16', 'fd5e:1:2::/48', '10.86.0.0/24'];
+  const device = (
+    { keys, place }: Peer,
+    also: readonly string[] = [],
+    routes: readonly string[] = tenantRanges,
+  ): Promise<Sandbox> =>
     rig.device(
       [
         `[Interface]\nPrivateKey = ${keys.privateKey}`,
         `[Peer]\nPublicKey = ${server.publicKey}\nPresharedKey = ${place.preshared_key}`,
-        `Endpoint = 127.0.0.1:${at}\nAllowedIPs = 10.200.0.0/16, fd5e:1:2::/48, 10.86.0.0/24\n`,
+        `Endpoint = 127.0.0.1:${at}\nAllowedIPs = ${routes.join(', ')}\n`,
       ].join('\n'),
       [`${place.ipv4}/32`, `${place.ipv6}/128`, ...also],
-      ['10.200.0.0/16', 'fd5e:1:2::/48', '10.86.0.0/24'],
+      routes,
     );
   return { rig, network, device };
 }
@@ -227,4 +232,96 @@ t.test('a container on another host', { skip }, async (t) => {
   t.equal(await own.connect('10.200.0.3', port), 'ECONNREFUSED', 'another tenant');
   t.equal(await store.connect('10.86.0.2', port), 'ECONNREFUSED', 'the container opens none');
   t.equal(await spy.connect('10.86.0.2', port), 'ENETUNREACH', 'another tenant has no way there');
+});
+
+/** A way out as an engine's sandbox is, and a machine of the internet behind it. */
+async function wayOutTo(rig: Rig, address: string, own: string) {
+  const [out, internet] = [await rig.sandbox(), await listening(rig)];
+  await out.must('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', basename(internet.file));
+  const join = (sandbox: Sandbox, ...more: readonly string[]): Promise<string> =>
+    sandbox.must('sh', '-c', ['ip link set eth0 up', ...more].join(' && '));
+  await join(out, `ip address add ${own}/24 dev eth0`, 'ip route add default via 172.30.0.1');
+  // The route leads to peers, were they to be reached by it.
+  const back = `ip route add 10.86.0.0/24 via ${own}`;
+  await join(internet, 'ip address add 172.30.0.1/24 dev eth0', `ip address add ${address}/32 dev lo`, back);
+  return { out, internet };
+}
+
+t.test('a device that sends everything through the tunnel', { skip }, async (t) => {
+  const { rig, network, device } = await served(t);
+  const address = '1.2.3.4';
+  const { out, internet } = await wayOutTo(rig, address, '172.30.0.2');
+  const web = await listening(rig);
+  const attached = [attachment(web, 'demo', 1)];
+  const phone = peer('demo', 2);
+  const vpn = [network([phone], { internet: true })];
+  const way_out = { namespace: out.file, run: 'first' };
+  const state = await rig.want({ attached, vpn, way_out });
+  t.same([state.vpn, state.way_out], [{ office: null }, undefined]);
+  const own = await device(phone, [], ['0.0.0.0/0', '::/0']);
+  await own.listen(port);
+
+  await t.test('reaches its containers, and the internet from the address of the way out', async (t) => {
+    await until('it is in', () => reaches(own, '10.200.0.1', address));
+    t.ok(await own.ping(address));
+    await own.send(address, port, 'hello');
+    await until('it is heard', async () => (await internet.heard(port)).length > 0);
+    t.same(await internet.heard(port), ['172.30.0.2 hello']);
+  });
+
+  await t.test('is reached by nobody there', async (t) => {
+    t.not(await internet.connect('10.86.0.2', port), 'ok');
+    await internet.send('10.86.0.2', port, 'unasked');
+    t.ok(await reaches(own, address));
+    t.same(await own.heard(port), []);
+  });
+
+  await t.test('IPv6 has no way out, and says so at once', async (t) => {
+    t.equal(await own.connect('2600::1', port), 'ECONNREFUSED');
+  });
+
+  await t.test('a container has none by the tenant network', async (t) => {
+    await web.must('ip', 'route', 'add', address, 'via', '169.254.1.1', 'dev', 'ls0');
+    t.equal(await web.connect(address, port), 'ECONNREFUSED');
+    t.equal(await own.connect('10.200.0.99', port), 'ECONNREFUSED', 'what nobody has is not asked there');
+  });
+
+  await t.test('longshore-net killed, and the link deleted', async (t) => {
+    await rig.kill();
+    t.ok(await reaches(own, address));
+    await rig.start();
+    const linkOut = async (): Promise<string> => /lso\w+/.exec(await rig.inRouter('ip', 'link'))?.[0] ?? '';
+    const before = await rig.inRouter('ip', '-o', 'link', 'show', 'dev', await linkOut());
+    await rig.want({ attached, vpn, way_out });
+    t.equal(await rig.inRouter('ip', '-o', 'link', 'show', 'dev', await linkOut()), before, 'it goes on');
+    await rig.inRouter('ip', 'link', 'delete', await linkOut());
+    await until('it is back', () => reaches(own, address));
+    t.ok(await own.ping(address));
+  });
+
+  await t.test('another sandbox takes its place', async () => {
+    const other = await rig.sandbox();
+    await internet.must('ip', 'link', 'delete', 'eth0');
+    const links = `ip link add eth0 type veth peer name eth0 netns ${basename(internet.file)}`;
+    await other.must('sh', '-c', `${links} && ip link set eth0 up && ip address add 172.30.0.3/24 dev eth0`);
+    await other.must('ip', 'route', 'add', 'default', 'via', '172.30.0.1');
+    await internet.must('sh', '-c', 'ip link set eth0 up && ip address add 172.30.0.1/24 dev eth0');
+    await rig.want({ attached, vpn, way_out: { namespace: other.file, run: 'second' } });
+    await until('it is back', () => reaches(own, address));
+  });
+
+  await t.test('a sandbox that is not there is said, and costs nothing else', async (t) => {
+    const gone = { namespace: '/run/netns/lss-none', run: 'third' };
+    t.match((await rig.want({ attached, vpn, way_out: gone })).way_out, /no namespace/);
+    t.ok(await reaches(own, '10.200.0.1'));
+  });
+
+  await t.test('a network that is not let out', async (t) => {
+    await rig.want({ attached, vpn: [network([phone])], way_out });
+    t.equal(await own.connect(address, port), 'ECONNREFUSED');
+    t.ok(await reaches(own, '10.200.0.1'));
+    await rig.want({ attached, vpn });
+    t.notMatch(await rig.inRouter('ip', 'link'), 'lso');
+    t.equal(await own.connect(address, port), 'ECONNREFUSED');
+  });
 });
