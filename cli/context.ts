@@ -114,7 +114,10 @@ async function contextOf(command: Command, terminal: Terminal): Promise<Context>
   };
 }
 
-/** When the token ended, by its own words: only the server knows whether it is valid. */
+/**
+ * Expiry of a token by its own claim, in ISO 8601; `undefined` if it has not passed. Only the
+ * server knows whether the token is valid.
+ */
 function endedAt(token: string, nowMs: number): string | undefined {
   try {
     const { exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {

@@ -16,7 +16,7 @@ export interface Profile {
 }
 
 export interface ProfileFile {
-  /** The profile that commands use; null: none. */
+  /** The profile that commands use, or null. */
   readonly current: string | null;
   readonly profiles: Readonly<Record<string, Profile>>;
 }

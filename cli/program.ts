@@ -42,7 +42,7 @@ function partsFor(groups: readonly Group[], args: readonly string[]): Parts {
 
 /**
  * @param groups the commands that the program has
- * @param args what is run, whose commands alone are loaded; absent: all are
+ * @param args words of the command line: only their commands are loaded; all if absent
  */
 export async function programOf(
   terminal: Terminal,
@@ -55,7 +55,7 @@ export async function programOf(
     .version(version, '-V, --version', 'Show the version')
     .helpOption('-h, --help', 'Show help')
     .helpCommand('help [command]', 'Show help for a command')
-    // What follows the arguments of `exec` is the program's.
+    // Words after the arguments of `exec` belong to the program in the container.
     .enablePositionalOptions()
     // `withSuggestion` suggests nothing that destroys.
     .showSuggestionAfterError(false)

@@ -1,7 +1,7 @@
 /**
- * What a person meant by a command or an option that does not exist: a misspelt name, or the word
- * of another tool. A name that ends or removes something is suggested only for a word that asks for
- * it. Pure.
+ * Suggests a command or an option for one that does not exist: for a misspelt name, or for one that
+ * another tool has. A name that ends or removes something is suggested only for a word that asks
+ * for it. Pure.
  */
 import type { Command } from 'commander';
 import { meant } from '../lib/validation/misspelt.ts';

@@ -16,7 +16,7 @@ import { planOf, type Plan } from './plan.ts';
 import { doneText, planText, stoppedText, valueOf, type Done } from './show.ts';
 
 export interface ApplyOptions extends WaitOptions {
-  /** Absent: the usual file of this folder. */
+  /** The usual file of this folder if absent. */
   readonly file?: readonly string[];
   readonly prune?: true;
   readonly yes?: true;

@@ -1,6 +1,6 @@
 /**
- * What only the server knows of a plan, by dry runs of its writes: that one would be refused, and
- * whether another container takes the place of the one that runs, here or on another host.
+ * Completes a plan by dry runs of its writes. Only the server knows whether it refuses a write, and
+ * whether another container takes the place of the running one, on this or another host.
  */
 import { ApiError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
@@ -29,7 +29,7 @@ export async function foreseen(context: Pick<Context, 'api'>, plan: Plan, found:
       const answer = await planned(context, step.body, step.action === 'create' ? undefined : step.found.id);
       if (answer === undefined || step.action === 'create') return step;
       const { action, move } = answer;
-      // What its tag names decides.
+      // Not known yet: the tag may name another image by now.
       const isOpen = step.wanted.isPulled && action !== 'replace';
       return {
         ...step,
@@ -47,7 +47,7 @@ export async function foreseen(context: Pick<Context, 'api'>, plan: Plan, found:
 /** @throws what is no refusal of this write */
 function refusalOf({ wanted: { remark } }: Write, error: unknown): Remark[] {
   if (!(error instanceof ApiError)) throw error;
-  // Who may only read sees the plan without it.
+  // A token that may only read sees the plan without these remarks.
   if (error.code === 'forbidden') return [];
   const ofFields = Object.entries(error.details).flatMap(([field, texts]) =>
     texts.map((text) => remark(text, ...field.split('.'))),

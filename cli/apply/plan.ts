@@ -26,14 +26,14 @@ import type { Declaration, Wanted, WantedContainer, WantedLogin, WantedPeer, Wan
 import type { Remark } from './file/tree.ts';
 import type { Found, FoundContainer, Peer } from './found.ts';
 
-/** A field, as it is and as it shall be; null: absent. */
+/** Change of a field; null if the field is absent. */
 export interface Difference {
   readonly field: string;
   readonly from: string | null;
   readonly to: string | null;
 }
 
-/** A value that nobody can read back: it is sent, and the answer says whether it was another. */
+/** A value that can't be read back: it is sent, and the answer says whether it has changed. */
 export type SetStep = (
   | { readonly kind: 'registry'; readonly wanted: WantedLogin }
   | { readonly kind: 'secret'; readonly wanted: WantedSecret }
@@ -41,7 +41,7 @@ export type SetStep = (
   readonly action: 'create' | 'set';
   readonly name: string;
   readonly differences: readonly Difference[];
-  /** The version, or the time of the login, before; null: there is none. */
+  /** Previous version of the secret, or time of the login; null if there was none. */
   readonly before: string | null;
 };
 
@@ -69,11 +69,11 @@ export interface ContainerChange {
   readonly wanted: WantedContainer;
   readonly found: FoundContainer;
   readonly differences: readonly Difference[];
-  /** The document that is written; undefined: it has it already. */
+  /** The document to write; `undefined` if there is nothing to write. */
   readonly body: DocumentBody | undefined;
   /** It is started although it is declared to run, because it has failed. */
   readonly isRetried: boolean;
-  /** Another container takes the place of the one that runs; absent: the server was not asked. */
+  /** Another container takes the place of the running one; absent if the server was not asked. */
   readonly isReplaced?: boolean;
   /** It leaves its host, where the data of its volumes stays. */
   readonly move?: Move;
@@ -169,7 +169,7 @@ function secretStep(wanted: WantedSecret, { secrets }: Found): SetStep {
   return { kind: 'secret', action, name, wanted, differences: sourceOf('value', wanted), before };
 }
 
-/** Source of the value, shown because the file may be somebody else's. */
+/** Source of the value. The plan shows it because somebody else may have written the file. */
 function sourceOf(field: string, { source }: WantedSecret): Difference[] {
   if (source === undefined || 'value' in source) return [{ field, from: null, to: 'as this file has it' }];
   const to = source.env === undefined ? `from the file ${source.file ?? ''}` : `from the variable ${source.env}`;
@@ -185,7 +185,7 @@ function containerStep(wanted: WantedContainer, found: FoundContainer | undefine
     return { kind: 'container', action: 'create', name, wanted, body, differences, after: found?.id };
   }
   const { status } = found;
-  // What this release does not know of a document stays.
+  // Fields of the document that this release does not know stay unchanged.
   const { host_key, desired, ...before } = found.document;
   const isMoved = host !== undefined && host !== host_key;
   const differences = [
@@ -216,7 +216,7 @@ const nothing: Fields = new Map();
 
 type Texts = readonly (readonly [field: string, text: string])[];
 
-/** What a person reads of a field: a map key by key, and nothing of what is absent. */
+/** Texts of a field for people: a map by its keys, and nothing for an absent value. */
 function textsOf(name: string, value: unknown, isWithin = false): Texts {
   if (isValues(value)) return Object.entries(value).flatMap(([key, one]) => textsOf(`${name}.${key}`, one, true));
   // A command may be empty, and its words may have blanks in them.
@@ -227,7 +227,7 @@ function textsOf(name: string, value: unknown, isWithin = false): Texts {
 const listText = (list: readonly unknown[], isWithin: boolean): string =>
   isWithin ? JSON.stringify(list) : list.join(', ');
 
-/** What a person reads of a container, by field. */
+/** Fields of a container as texts for people. */
 function fieldsOf(document: Declaration): Fields {
   const { image, policy, secrets } = document;
   const ofUses = [

@@ -13,7 +13,7 @@ export type Api = Client<paths>;
 export type Schemas = components['schemas'];
 
 export interface ApiOptions extends RepeatOptions {
-  /** A JWT; absent: only public routes answer. */
+  /** A JWT; without one, only public routes answer. */
   readonly token?: string;
   /** Ends every request of this client. */
   readonly signal?: AbortSignal;
@@ -81,7 +81,7 @@ export async function dataOf<T>(asked: Promise<Answer<{ readonly data: T } | str
 /** A write of a container, as it was answered. */
 export interface Written<T> {
   readonly data: T;
-  /** What to wait for. Undefined: a server of the last release does not say it. */
+  /** Generation to wait for; `undefined` if a server of the last release does not send it. */
   readonly generation: number | undefined;
 }
 

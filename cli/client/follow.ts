@@ -53,7 +53,7 @@ async function* framesOf(open: Open, lastId: string | undefined, signal: AbortSi
   }
 }
 
-/** What a frame holds. */
+/** Value of a frame, decoded from JSON. */
 export const valueOf = ({ data }: Pick<Frame, 'data'>): unknown => JSON.parse(data);
 
 interface End {

@@ -5,7 +5,7 @@ import { MiB } from '../../schemas/limits/units.ts';
 const clientFrameChars = 1 * MiB;
 
 export interface Frame {
-  /** Empty: the frame has none. */
+  /** Empty if the frame has no id. */
   readonly id: string;
   readonly event: string;
   readonly data: string;

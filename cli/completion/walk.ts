@@ -41,7 +41,10 @@ function argumentAt({ command: { registeredArguments }, position }: Place): Argu
   return registeredArguments[position] ?? (last?.variadic === true ? last : undefined);
 }
 
-/** What may be absent follows `--`, so that options may stand before it. */
+/**
+ * True if another program reads the argument. Optional ones must follow `--`, so that options of
+ * longshore may stand before them.
+ */
 function isForeign(place: Place): boolean {
   const argument = argumentAt(place);
   return argument !== undefined && foreign.includes(argument.name()) && (argument.required || place.isPlain);
@@ -60,7 +63,7 @@ function splitOption(word: string): readonly [name: string, value: string | unde
 const withValue = (given: Completion['given'], option: Option, value: string): Completion['given'] =>
   ['--profile', '--server'].includes(option.long ?? '') ? { ...given, [option.attributeName()]: value } : given;
 
-/** The place behind a word; undefined: nothing is known of it. */
+/** The place behind a word; `undefined` behind an unknown command or words of another program. */
 function after(place: Place, word: string): Place | undefined {
   const { command, position, option, isPlain, given } = place;
   if (option !== undefined) return { ...place, option: undefined, given: withValue(given, option, word) };

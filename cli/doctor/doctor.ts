@@ -64,7 +64,7 @@ async function refusalOf(work: Promise<unknown>): Promise<string | undefined> {
     await work;
     return undefined;
   } catch (error) {
-    // Who has a token with a few scopes is signed in, too.
+    // A token with only some scopes is signed in, too.
     if (error instanceof ApiError && error.code === 'forbidden') return undefined;
     return error instanceof Error ? error.message : String(error);
   }

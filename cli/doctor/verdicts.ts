@@ -24,7 +24,10 @@ export function reachable(answer: number | string, ms: number): Verdict {
   return wrong('server', found, 'check the address ("longshore profile ls"), its name in DNS, and firewalls');
 }
 
-/** @param end when the certificate ends; a text: why it is not accepted; undefined: not asked */
+/**
+ * @param end expiry of the certificate in ms, or the reason why it is not accepted; `undefined` if
+ * no connection was tried
+ */
 export function encrypted({ protocol, hostname }: URL, end: number | string | undefined, nowMs: number): Verdict {
   if (protocol === 'http:') {
     return isLoopback(hostname)
@@ -43,8 +46,8 @@ export function encrypted({ protocol, hostname }: URL, end: number | string | un
 }
 
 /**
- * @param aheadMs how far the server's clock is ahead, less the part of a second that the header
- * `Date` leaves out; undefined: it does not say its time
+ * @param aheadMs how far the server's clock is ahead, without the part of a second that the header
+ * `Date` leaves out; `undefined` if its answer has no `Date`
  */
 export function inTime(aheadMs: number | undefined): Verdict {
   if (aheadMs === undefined) return right('clock', 'the server does not say its time');
@@ -62,7 +65,9 @@ export function ready(status: number | string, text: string): Verdict {
     : wrong('ready', `/readyz: ${status} ${text}`.trim(), 'see docs/runbook.md: NATS, the keys of issuers, or a stop');
 }
 
-/** @param refusal of a request with the token; undefined: it was accepted */
+/**
+ * @param refusal reason why a request with the token was refused; `undefined` if it was accepted
+ */
 export function signedIn(refusal: string | undefined, expMs: number | undefined, nowMs: number): Verdict {
   const again = 'sign in again: "longshore login"';
   if (refusal !== undefined) return wrong('token', refusal, again);

@@ -50,7 +50,7 @@ const LogLine = Type.Object(
 );
 const decodeLine = decoder(LogLine);
 
-/** Undefined: it is no log line of ours, or of another request. */
+/** `undefined` if the line is no log line of Longshore, or belongs to another request. */
 export function momentIn(line: string, requestId: string): Moment | undefined {
   if (!line.includes(requestId)) return undefined;
   let decoded: Static<typeof LogLine>;
@@ -139,7 +139,7 @@ async function momentsInEvents({ api }: Context, requestId: string): Promise<Mom
   return eventsOf(events, requestId).map(momentOf);
 }
 
-/** What the audit says of a request: a refused write, or one of something other than containers. */
+/** Audit lines of a request: refused writes, and writes that are not about containers. */
 async function momentsInAudit({ api }: Context, requestId: string): Promise<Moment[]> {
   const query = { limit: limits.auditMax };
   const lines = await dataOf(api.GET('/api/v2/audit', { params: { query } })).catch((error: unknown) => {
@@ -161,7 +161,7 @@ async function momentsInAudit({ api }: Context, requestId: string): Promise<Mome
     }));
 }
 
-// What is shown
+// Output
 
 /** `12 ms`, `3.4 s` */
 const durationText = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);

@@ -107,7 +107,7 @@ export function changesOf(before: Values, after: Values, path = ''): string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
     const [old, now] = [before[key], after[key]];
     const at = pathTo(path, key);
-    // What is not set has no keys; what is set to null loses them at once.
+    // An unset value counts as a map without keys, null does not.
     if (hasKeys(old) && hasKeys(now)) return changesOf(old ?? {}, now ?? {}, at);
     return textOf(old) === textOf(now) ? [] : [`${at}: ${textOf(old)} → ${textOf(now)}`];
   });

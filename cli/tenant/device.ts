@@ -13,7 +13,7 @@ const slowDownS = 5;
 
 type Begun = Schemas['DeviceSignIn'];
 
-/** Undefined if nobody signs in at this server in a browser. */
+/** `undefined` if the server has no sign-in in a browser. */
 async function begin(api: Api): Promise<Begun | undefined> {
   try {
     return await dataOf(api.POST('/api/v2/sign-in/device', { body: {} }));
@@ -28,7 +28,7 @@ async function begin(api: Api): Promise<Begun | undefined> {
 
 /**
  * The token of a session; undefined if the server has no sign-in.
- * @param wanted the tenant; absent: a person in several is asked
+ * @param wanted the tenant; `undefined` asks a person who is in several
  */
 export async function signInByDevice(
   { stdin, stderr, signal }: Terminal,

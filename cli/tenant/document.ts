@@ -63,8 +63,9 @@ export async function createFrom(
 }
 
 /**
- * Only while the container is declared as the ETag says: else 412.
- * @returns the generation to wait for; undefined: a server of the last release does not say it
+ * Writes a document.
+ * @returns the generation to wait for; `undefined` if a server of the last release does not send it
+ * @throws ApiError, with the status 412 if the container's ETag has changed
  */
 export async function replaceBy(
   { api }: Asking,
@@ -101,8 +102,10 @@ export async function changeDocument(
 }
 
 /**
- * What a write would do, or why it would be refused: nothing is written.
- * @param id of a container that there is
+ * Dry run of a write.
+ * @param id of an existing container; absent for a new one
+ * @returns `undefined` if the answer has no plan
+ * @throws ApiError if the server would refuse the write
  */
 export async function planned({ api }: Asking, body: DocumentBody, id?: string): Promise<Plan | undefined> {
   const query = { dry_run: true } as const;

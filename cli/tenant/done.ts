@@ -1,5 +1,5 @@
 /**
- * When a container has become what was asked for: what every command that waits asks of the server
+ * Decides when a container has become what was asked for. Every command that waits uses it
  * (docs/cli.md, "Waiting for containers"). Pure.
  */
 import { limits } from '../../schemas/limits.ts';
@@ -17,7 +17,7 @@ export function goalOf(
   isJob = restart === 'never',
 ): Goal {
   const isChecked = health !== null && !('none' in health);
-  // What has a check is a server.
+  // A container with a health check is a server, not a job.
   return { isJob: isJob && !isChecked, stableSeconds: isChecked ? 0 : stableSeconds };
 }
 

@@ -4,8 +4,8 @@ import type { Context } from '../context.ts';
 import { wordsOf } from '../terminal/errors.ts';
 
 /**
- * Each by itself: one that fails does not keep the others from it, but Ctrl-C does.
- * @throws the last failure, or InterruptedError, after the others have been told in their order
+ * Works on every name. A failure does not stop the others; Ctrl-C does.
+ * @throws the last failure, or InterruptedError, after printing the other failures in their order
  */
 export async function each(
   context: Context,

@@ -63,7 +63,7 @@ interface StreamRequest {
 /** Without `follow` the answer is a list; the document has both. */
 const listed = <Item>(asked: Promise<Answer<Page<Item> | string>>) => asked as Promise<Answer<Page<Item>>>;
 
-/** Where a list comes from. */
+/** A list of the API, as pages and as a stream. */
 interface Source<Item> {
   page(query: PageQuery): Promise<Answer<Page<Item>>>;
   newest(limit: number): Promise<Answer<Page<Item>>>;
@@ -71,7 +71,7 @@ interface Source<Item> {
   /** `Last-Event-ID` of a stream that begins behind this item. */
   frameOf(item: Item): string;
   compare(one: Item, other: Item): number;
-  /** What the filters of the page leave, of a stream that has none; undefined: there are none. */
+  /** Applies the filters of the page to the stream, which has none; `undefined` without filters. */
   readonly isWanted: ((item: Item) => boolean) | undefined;
   readonly pageMost: number;
   readonly shown: number;
@@ -98,7 +98,7 @@ async function* past<Item>(
   yield* found.reverse();
 }
 
-/** What was, and then what comes. */
+/** Past items, followed by new ones with `--follow`. */
 async function* entriesOf<Item>(
   { terminal: { signal, stderr } }: Context,
   source: Source<Item>,

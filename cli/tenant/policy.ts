@@ -152,12 +152,12 @@ const checkOptions = [
 ] as const;
 
 export const namesPolicy = (options: PolicyOptions): boolean =>
-  // Commander sets `health` where nobody gave it.
+  // Commander sets `health` even if the option is not given.
   options.health === false ||
   [...policyOptions, ...checkOptions].some((one) => one !== 'health' && options[one] !== undefined);
 
 /**
- * What the options make of a policy.
+ * Applies options to a policy.
  * @param ofFile settings of their file
  * @throws WrongUsage
  */

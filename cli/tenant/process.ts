@@ -1,4 +1,4 @@
-/** What a container runs, as options of `run` and `update` name it, and as Docker does. Pure. */
+/** Options of `run` and `update` for the process of a container, named as in Docker. Pure. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { collect } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
@@ -34,12 +34,12 @@ export interface ProcessOptions {
   readonly reset?: readonly Setting[];
 }
 
-/** Where a container names no limit: as `containerDefaults`, whose packages are not loaded. */
+/** Default memory limit: that of `containerDefaults`, whose packages are not loaded here. */
 export const usualMemory = '256m';
 
 export interface Tmpfs {
   readonly path: string;
-  /** In the form of the API; undefined: none is named. */
+  /** In the form of the API; `undefined` if the text names none. */
   readonly size: string | undefined;
   /** Options that Longshore has not. */
   readonly unknown: readonly string[];
@@ -95,9 +95,9 @@ export const namesProcess = (options: ProcessOptions, command: readonly string[]
   [options.init, options.readOnly, options.ulimit, options.reset].some((one) => one !== undefined);
 
 /**
- * What a container shall run.
+ * Applies options and a command to the process of a container.
  * @param command words that follow `--`
- * @param before as it is
+ * @param before the process as it is declared now
  * @param memory limit of the container
  * @throws WrongUsage
  */

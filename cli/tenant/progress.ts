@@ -61,7 +61,7 @@ interface Named {
 
 export interface Waiting {
   readonly goal: Goal;
-  /** That of one's own change; undefined: the newest. */
+  /** Generation that this command has made; `undefined` for the newest. */
   readonly generation?: number | undefined;
   readonly seconds: number;
   /** A command that undoes what is waited for, and what it does. */
@@ -154,8 +154,8 @@ export async function untilSettled(
 }
 
 /**
- * Looks again and again, for its lines, until what was asked is answered.
- * @param signal the answer is there, or nobody waits for it any more
+ * Looks again and again, to print lines of progress, until the request is answered.
+ * @param signal ends the wait
  */
 async function whileLooking<T>(
   asked: Promise<T>,

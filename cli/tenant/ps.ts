@@ -30,7 +30,7 @@ async function ps(context: Context, { watch, label, status, project }: PsOptions
   const items = await overviewOf(context, { ...only, include: ['status'] });
   const isWide = context.format === 'wide';
   const short = shortIds(items.map(({ container }) => container.id));
-  // Who has no labels needs no column for them.
+  // No column if no container has labels.
   const hasLabels = items.some((one) => labelsText(one) !== '');
   const columns: List<KnownItem>['columns'] = {
     name: ({ container }) => container.name,

@@ -11,12 +11,12 @@ interface Named {
   readonly name: string;
 }
 
-/** How often it looks whether the status can still come. */
+/** Longest wait before the next check that the status can still come. */
 const cliStatusLookMs = 5000;
 
 /**
- * Until it has one of these statuses; undefined after the time.
- * @throws Refused as soon as none of them can come any more; InterruptedError
+ * Waits until the container has one of these statuses; `undefined` after the time.
+ * @throws Refused as soon as it can reach none of them any more; InterruptedError
  */
 export async function untilStatus(
   context: Context,

@@ -27,15 +27,16 @@ export async function keptBy(
   return all.flatMap(({ name, behind = [] }) => (secrets.includes(name) && behind.includes(id) ? [name] : []));
 }
 
-/** Which containers go on with an earlier value, and what brings in the current one. */
+/** Message about containers that keep an earlier value, with the command that updates them. */
 export const keptText = (names: string, secrets: string): string =>
   `${names}: still with an earlier value of ${secrets}: "longshore restart -d ${names.replaceAll(',', '')}" brings in the current one`;
 
 /**
- * The owner updates what uses a secret within seconds: its generation rises then. It breaks no run
- * off that its policy allows once: nobody waits for that.
- * @param secrets names of those that have another value now
- * @returns whether it has the new value
+ * Waits until a container has the new value. Its owner starts the update within seconds, which
+ * raises the generation. A run that the policy allows only once is not interrupted: then the
+ * container keeps the earlier value, and this returns false.
+ * @param secrets names of the changed secrets
+ * @returns true if the container has the new value
  * @throws Refused after the time, and as `watchDone`; InterruptedError
  */
 export async function untilRolled(

@@ -234,7 +234,7 @@ function updated(
   };
 }
 
-/** What an option of `update` may be about, beside the command. */
+/** Options of `update` that change something, beside those of the policy and the process. */
 const changing = [
   ...(['image', 'pull', 'env', 'envFile', 'port', 'cpu', 'memory', 'network'] as const),
   ...(['secret', 'secretFile', 'unset'] as const),
@@ -279,7 +279,7 @@ const unchangedText = (name: string, { image }: UpdateOptions): string =>
     ? `${name}: nothing changed`
     : `${name}: nothing changed: the same image; --pull brings in a tag that was pushed again`;
 
-/** What became of another look at the tag. */
+/** Result of looking at the tag again, as text. */
 function pulledText(name: string, before: StatusView, { image, update }: StatusView): string {
   if (image === undefined) return `${name}: its host does not say which image its tag names`;
   const { digest } = image;

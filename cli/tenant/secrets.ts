@@ -62,7 +62,7 @@ async function usersOf(context: Context, name: string): Promise<Users> {
   return { version, behind, users };
 }
 
-/** What a value that is staged waits for. */
+/** Message about the containers that still run with an earlier value than a staged one. */
 function stagedText(users: readonly User[], behind: readonly string[] = []): string {
   const names = users.filter(({ id }) => behind.includes(id)).map((user) => user.name);
   return names.length === 0

@@ -84,7 +84,7 @@ const pairsText = (pairs: Readonly<Record<string, string>>): string =>
     .map(([key, value]) => (value === '' ? key : `${key}=${value}`))
     .join(', ');
 
-/** What a person asks of a container, by its name. An empty text: it has none. */
+/** Facts about a container, by their names. An empty text if the container has none. */
 function factsOf(one: Found, nowMs: number): readonly (readonly [name: string, text: string])[] {
   const { container, status: view, policy, secrets, process } = one;
   const { reason, message, exit_code, started_at, next_retry_at } = view;

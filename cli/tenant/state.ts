@@ -2,7 +2,7 @@
 import type { StatusView } from '../client/wait.ts';
 import type { KnownItem } from './find.ts';
 
-/** What an exit code says more than the reason does. */
+/** The exit code, unless the status already implies it. */
 function codeOf({ status, exit_code }: StatusView): string[] {
   const isUp = status === 'running' || status === 'starting' || status === 'pulling' || status === 'pending';
   return isUp || exit_code === null || exit_code === 0 ? [] : [`exit code ${exit_code}`];

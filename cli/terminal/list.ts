@@ -14,7 +14,7 @@ export interface List<Item> {
   /** Titles of the columns that only `-o wide` has. */
   readonly wide?: readonly string[];
   readonly nameOf: (item: Item) => string;
-  /** What other commands take for it (default: its name). */
+  /** Id that other commands take (default: the name). */
   readonly idOf?: (item: Item) => string;
   /** In place of a table without rows. */
   readonly empty: string;
@@ -39,7 +39,7 @@ export function showList<Item>(display: Display, list: List<Item>): void {
   show(toValue === undefined ? items : items.map(toValue), table);
 }
 
-/** Columns of the terminal; undefined: it is a file or a pipe, or does not say. */
+/** Columns of the terminal; `undefined` if it is a file or a pipe, or has no width. */
 const widthOf = ({ terminal: { stdout } }: Display): number | undefined =>
   stdout.isTTY && stdout.columns > 0 ? stdout.columns : undefined;
 

@@ -10,7 +10,7 @@ const columnCharsLeast = 8;
 
 interface Look {
   readonly paint?: Paint;
-  /** Columns of the terminal; undefined: no cell is cut. */
+  /** Columns of the terminal; `undefined` to cut no cell. */
   readonly width?: number | undefined;
 }
 

@@ -243,7 +243,7 @@ function limitsOf(reader: Reader, path: Path, service: Values) {
   return { cpus: cpus.text, memory };
 }
 
-/** Where a Compose file has what a container has under another name. */
+/** Paths in a Compose file of the fields that Compose names differently. */
 const fields: { readonly [F in EntryName]?: Path } = {
   env: ['environment'],
   aliases: ['networks'],

@@ -23,7 +23,7 @@ import { mergeTags } from './merge.ts';
 
 export type Lookup = (name: string) => string | undefined;
 
-/** What a file is read by. */
+/** The folder and the variables that a file is read with. */
 export interface Scope {
   /** Folder that its paths are relative to, from that of the first file. */
   readonly base: string;

@@ -42,7 +42,7 @@ function shaped(tree: Tree, key: string): Tree {
   const isText = isLeaf(tree) && tree.value !== null;
   if ((isText || isBranch(tree)) && several.includes(key)) return { place, keyPlace, tag, items: [tree] };
   if (isText && key === 'build') return branch(tree, [['context', tree]]);
-  // What is in no form stays as it is, and is a fault.
+  // A tree of an unknown form stays unchanged; later checks report it as a fault.
   if (!isList(tree) || !tree.items.every(isLeaf)) return tree;
   if (keyed.includes(key))
     return branch(

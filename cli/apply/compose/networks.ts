@@ -17,7 +17,7 @@ export interface ServiceNetworks {
   /** Its networks in Compose. */
   readonly names: readonly string[];
   readonly aliases: readonly string[] | undefined;
-  /** Undefined: that of the tenant. */
+  /** `undefined` for the network of the tenant. */
   readonly network: Values | undefined;
 }
 
@@ -106,9 +106,9 @@ function modeOf(reader: Reader, path: Path, value: unknown): 'none' | undefined 
 }
 
 /**
- * What the file says of the networks themselves, as far as services are in them.
+ * Reports what Longshore can't do of the networks that services use, and undeclared networks.
  * @param declared `networks` at the top of the file
- * @param services names of the networks of each
+ * @param services names of the networks of each service
  */
 export function noteNetworks(
   reader: Reader,

@@ -1,4 +1,4 @@
-/** Which services of a Compose file run, and in which order. Pure. */
+/** Chooses the services of a Compose file that run, and sorts them by their dependencies. Pure. */
 import type { Values } from '../../../lib/values.ts';
 import { keysOf } from './keys.ts';
 import type { Reader } from './reader.ts';

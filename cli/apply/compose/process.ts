@@ -1,4 +1,4 @@
-/** What a Compose service runs, as the part `process` of a container. Pure. */
+/** Maps a Compose service to the part `process` of a container. Pure. */
 import type { Values } from '../../../lib/values.ts';
 import { ulimitsMax } from '../../../schemas/api/fields/process-part.ts';
 import { tmpfsIn } from '../../tenant/process.ts';

@@ -1,6 +1,7 @@
 /**
- * What a Compose project is called, and its containers: `<project>-<service>`. As Compose finds the
- * name: `-p`, `COMPOSE_PROJECT_NAME`, `name` in the file, the folder's name.
+ * Files and name of a Compose project, and the names of its containers: `<project>-<service>`. The
+ * name is, as in Compose, the first of: `-p`, `COMPOSE_PROJECT_NAME`, `name` in the file, the
+ * folder's name.
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -18,7 +19,7 @@ import { mergeTags } from './merge.ts';
 /** The files that `apply` looks for, the first one that is there counts: here, else above. */
 export const usualFiles = ['longshore.yml', 'longshore.yaml', ...composeFiles] as const;
 
-/** One of these is merged over a Compose file that nobody named. */
+/** One of these is merged over a Compose file that was found, not named. */
 const overrideFiles = ['compose', 'docker-compose'].flatMap((name) => [
   `${name}.override.yml`,
   `${name}.override.yaml`,
@@ -115,7 +116,7 @@ export function projectOf(sources: readonly SourceFile[], valueOf: Lookup, { fol
   return name;
 }
 
-/** A fault in it is told with all others. */
+/** An empty text if a variable is malformed; the reader of the file reports that fault. */
 function filledIn(text: string, valueOf: Lookup): string {
   try {
     return interpolated(text, { valueOf, missing: () => '', isLenient: true });
@@ -129,13 +130,13 @@ function filledIn(text: string, valueOf: Lookup): string {
 export const containerName = (project: string, service: string, exact: unknown): string =>
   exact === undefined || exact === null || exact === '' ? `${project}-${service}` : String(exact);
 
-/** The project of the Compose file in a folder; undefined: it has none. */
+/** The project of the Compose file in a folder. */
 export interface Project {
   readonly name: string;
   readonly file: string;
   /** Container name of a service; `undefined` if there is no such service. */
   containerOf(service: string): string | undefined;
-  /** The project of a container; `undefined`: this one, or none. */
+  /** Another project that the container belongs to; `undefined` if there is none. */
   otherOf(container: ProjectMarks): string | undefined;
 }
 

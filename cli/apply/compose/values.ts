@@ -17,10 +17,7 @@ export const listOf = (value: unknown): readonly unknown[] | undefined => (Array
 export const textsOf = (value: unknown): readonly string[] | undefined =>
   listOf(value)?.every((one) => typeof one !== 'object') === true ? listOf(value)?.map(String) : undefined;
 
-/**
- * `0.5` → `0.5`, `2` → `2.0`; thousandths are the least, and more decimals are rounded; 0: no limit
- * is set.
- */
+/** `0.5` → `0.5`, `2` → `2.0`. Rounds to thousandths, with 0.001 as the least; 0 means no limit. */
 export function cpusText(value: unknown): string | undefined {
   const text = String(value);
   if (!/^(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) return undefined;
@@ -29,7 +26,7 @@ export function cpusText(value: unknown): string | undefined {
   return rounded.includes('.') ? rounded : `${rounded}.0`;
 }
 
-/** `512mb` → `512m`, as go-units reads it; 0: no limit is set. */
+/** `512mb` → `512m`, as go-units reads it; 0 means no limit. */
 export function memoryText(value: unknown): string | undefined {
   const text = memoryIn(String(value));
   return /^\d+[bkmg]?$/.test(text) ? text : undefined;
@@ -49,7 +46,7 @@ export function secondsOf(value: unknown): number | undefined {
   return ms === undefined ? undefined : Math.ceil(ms / 1000);
 }
 
-/** What a pull policy asks for: `sometimes` is a look after so much time. */
+/** Kind of a pull policy, or `undefined`. `sometimes` looks at the tag again after a time. */
 export function pullPolicyOf(value: unknown): 'always' | 'missing' | 'never' | 'build' | 'sometimes' | undefined {
   const text = String(value);
   if (text === 'daily' || text === 'weekly') return 'sometimes';

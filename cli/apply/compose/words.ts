@@ -4,17 +4,19 @@
  */
 export interface Words {
   readonly words: readonly string[];
-  /** What begins with an operator of a shell, where Compose stops reading; undefined: nothing. */
+  /**
+   * Text from the first shell operator on, where Compose stops reading; absent if there is none.
+   */
   readonly rest?: string;
 }
 
 const isBlank = (char: string): boolean => ' \t\r\n'.includes(char);
 const escapes: Readonly<Record<string, string>> = { t: '\t', n: '\n' };
 
-/** Which quotes are open; `(` is `$(`, whose text stays as it is. */
+/** An open quote; `(` is `$(`, whose text stays unchanged. */
 type Quote = '"' | "'" | '`' | '(';
 
-/** Undefined: Compose refuses the text, as where quotes are not closed. */
+/** `undefined` if Compose refuses the text, for example because a quote is not closed. */
 export function wordsIn(text: string): Words | undefined {
   const words: string[] = [];
   let word: string | undefined;

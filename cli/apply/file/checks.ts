@@ -1,4 +1,4 @@
-/** What is wrong with an item beyond its schema. Pure. */
+/** Checks an item beyond its schema. Pure. */
 import { fieldOf, namePattern, registryPattern, type FieldName } from '../../../schemas/api/fields/container.ts';
 import type { Report } from '../../../schemas/api/fields/kinds.ts';
 import type { PolicyBody } from '../../../schemas/api/policy.ts';
@@ -24,13 +24,13 @@ export const projectNamed = (name: string): string =>
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '');
 
-/** What says of which project a container is: the last release has left a variable. */
+/** Fields that name the project of a container. The last release stored it in a variable. */
 export interface ProjectMarks {
   readonly env: Readonly<Record<string, string>>;
   readonly project?: string | null | undefined;
 }
 
-/** The project of a container; null: none. */
+/** The project of a container, or null. */
 export const projectOf = ({ env, project = null }: ProjectMarks): string | null =>
   project ?? (env[projectVariable] === undefined ? null : projectNamed(env[projectVariable]));
 

@@ -26,7 +26,7 @@ export const entryNames = [...new Set([...settable, ...kept])].filter(
   (name): name is EntryName => !([...imageParts, 'name', 'project'] as readonly string[]).includes(name),
 );
 
-/** What people may write otherwise than the API takes it. */
+/** Fields that a file may write in another form than the API. */
 export const written = {
   cpu_limit: {
     pattern: cpuPattern,
@@ -104,7 +104,7 @@ function textsIn(node: Node): Path[] {
   );
 }
 
-/** Where an entry has texts, below its container. */
+/** Paths of all texts in the entry of a container, relative to the entry. */
 export const textPaths: readonly Path[] = entryNames.flatMap((name) =>
   textsIn(nodeOf(name)).map((path) => [name, ...path]),
 );
@@ -117,7 +117,9 @@ const withSizes = ({ tmpfs, shm_size, ...process }: Process): Process => ({
   ...(shm_size === undefined ? {} : { shm_size: memoryIn(shm_size) }),
 });
 
-/** A value in the form of the API. Undefined: absent, and it has no default that a file names. */
+/**
+ * A value in the form of the API. An absent limit gets its default; other fields stay `undefined`.
+ */
 export function valueOf(name: EntryName, value: unknown): unknown {
   if (isWritten(name)) return written[name].read((value ?? fieldOf(name).fallback) as string);
   return name === 'process' && value !== undefined ? withSizes(value as Process) : value;

@@ -6,7 +6,7 @@
 import { limits } from '../../../schemas/limits.ts';
 
 export interface Variables {
-  /** Undefined: it is not set. */
+  /** `undefined` if the variable is not set. */
   valueOf(name: string): string | undefined;
   /** In place of one that is not set and has no default. @throws BadVariable */
   missing(name: string): string;

@@ -1,4 +1,4 @@
-/** What a file declares, with every default filled in: what is compared with what exists. Pure. */
+/** Declarations of a file with every default filled in, to compare with what exists. Pure. */
 import { filesShown } from '../../../schemas/api/fields/files-part.ts';
 import {
   containerFields,
@@ -44,7 +44,7 @@ export type Declaration = Omit<Document, 'host_key' | 'desired'>;
 
 export interface WantedContainer {
   readonly name: string;
-  /** Undefined: wherever it is. */
+  /** `undefined` if the container may run on any host. */
   readonly host: string | undefined;
   readonly document: Declaration;
   /** It is waited for to its end. */

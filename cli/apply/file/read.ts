@@ -192,7 +192,10 @@ function readCompose(
   };
 }
 
-/** Undefined: it is not there. A text says what is wrong with it. */
+/**
+ * Variables of the file, a message about what is wrong with it, or `undefined` if it does not
+ * exist.
+ */
 function envFileAt({ path, isRaw, valueOf }: EnvFile): Record<string, string> | string | undefined {
   if (!existsSync(path)) return undefined;
   try {

@@ -44,7 +44,7 @@ export class SourceFile {
   /** Node that each alias stands for. */
   readonly #aliases = new Map<unknown, Node | undefined>();
 
-  /** @param parsed one of the documents of the text; absent: it has one */
+  /** @param parsed one document of the text; absent if the text is a single document */
   constructor(file: string, text: string, parsed?: Parsed) {
     this.file = file;
     const fault = parsed === undefined ? tooDeep(text) : undefined;
@@ -180,7 +180,7 @@ export class SourceFile {
     return isSeq(here) ? here.items : [here];
   }
 
-  /** The text at a key of the top, as it is written; undefined: it is none. */
+  /** Text at a key of the top level, as it is written; `undefined` if its value is no scalar. */
   textAt(name: string): string | undefined {
     const { contents } = this.#document;
     const value = isMap(contents) ? contents.items.find(({ key }) => nameOf(key) === name)?.value : undefined;

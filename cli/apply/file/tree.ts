@@ -52,7 +52,7 @@ export const isBranch = (tree: Tree | undefined): tree is Branch => tree !== und
 export const textOf = (tree: Tree | undefined): string | undefined =>
   isLeaf(tree) && tree.value !== null ? String(tree.value) : undefined;
 
-/** At a path; undefined: there is none. */
+/** The tree at a path; `undefined` if there is none. */
 export const below = (tree: Tree | undefined, ...path: Path): Tree | undefined =>
   path.reduce<Tree | undefined>(
     (here, part) => (isBranch(here) ? here.entries.get(part) : isList(here) ? here.items[Number(part)] : undefined),
@@ -99,7 +99,7 @@ export function remarkIn(tree: Tree, path: Path, message: string, at: 'key' | 'v
   return { place: at === 'key' ? here.keyPlace : here.place, field: path.join('.'), message };
 }
 
-/** How many values it has; what it has several times counts as often. */
+/** Number of values in a tree. A value that occurs several times counts each time. */
 export function sizeOf(tree: Tree, known = new Map<Tree, number>()): number {
   const found = known.get(tree);
   if (found !== undefined) return found;

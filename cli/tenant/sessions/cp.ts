@@ -18,7 +18,7 @@ interface Place {
   readonly path: string;
 }
 
-/** `web:/etc/motd`; undefined: a file of this machine, as `./a:b` and `-` are. */
+/** Splits `web:/etc/motd`; `undefined` for a file of this machine, such as `./a:b` or `-`. */
 export function placeIn(text: string): Place | undefined {
   const [, container, path] = /^([A-Za-z0-9][A-Za-z0-9_.-]*):(.+)$/s.exec(text) ?? [];
   return container === undefined || path === undefined ? undefined : { container, path };

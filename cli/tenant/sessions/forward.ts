@@ -13,13 +13,13 @@ const cliForwardConnections = 8;
 /** Connections of programs on this machine that wait to be accepted. */
 const cliForwardBacklog = 64;
 
-/** How long a connection that is only tried stays open. */
+/** Duration of a trial connection. */
 const cliForwardTryMs = 2000;
 /** The code of a session whose port did not open (schemas/api/sessions). */
 const refusedCode = 4502;
 
 export interface Ports {
-  /** 0: any free one. */
+  /** 0 for any free port. */
   readonly local: number;
   readonly remote: number;
 }
@@ -122,7 +122,7 @@ export async function forward(
   const ends: (() => void)[] = [];
   try {
     for (const ports of all) ends.push(await listen(context, forwarded, ports));
-    // What can't be tried is said by the first connection.
+    // If the trial fails, the first real connection reports the reason.
     for (const ports of all) void tryPort(context, forwarded, ports).catch(() => {});
     await aborted(context.terminal.signal);
   } finally {

@@ -17,7 +17,7 @@ export interface Ended {
 }
 
 /**
- * @param input absent: it reads nothing
+ * @param input standard input of the program; empty if absent
  * @throws Refused if the session broke; InterruptedError; and as `openSession`
  */
 export async function runProgram(
