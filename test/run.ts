@@ -40,7 +40,7 @@ Without any: the kinds fast and contract, and a few whole journeys.
 const cores = availableParallelism();
 const bundleDeadlineMs = 60_000;
 
-/** How many files run at once: `fast` never waits, and the others do most of their time. */
+/** Bounds on files that run at once: `fast` never waits, the others wait most of their time. */
 const processes = {
   fast: { least: cores + 1, most: cores + 1 },
   contract: { least: Math.ceil(cores / 2), most: cores + 1 },
@@ -121,7 +121,7 @@ async function bundlePrograms(): Promise<void> {
   if (code !== 0) throw new Error(`the programs were not bundled:\n${stderr}`);
 }
 
-/** What the test files of a run share. */
+/** Servers and variables that the test files of a run share. */
 interface Shared {
   readonly env: NodeJS.ProcessEnv;
   stop(): Promise<void>;

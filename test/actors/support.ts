@@ -1,4 +1,4 @@
-/** What tests of actors share, without a server. */
+/** Parts that tests of actors share, without a server. */
 import { randomUUID } from 'node:crypto';
 import type { Lease } from '../../actors/runtime/lease.ts';
 import type { Log } from '../../lib/log.ts';
@@ -14,7 +14,7 @@ export const quietLog: Log = {
   child: () => quietLog,
 };
 
-/** For a partition that nobody else wants. */
+/** For a partition that no other process wants. */
 export const endless: Lease = { member: 'test' as MemberId, isValid: () => true };
 
 /**

@@ -1,4 +1,4 @@
-/** When partitions are swept, and in how many turns; domain/host.test.ts has what is decided. */
+/** The schedule of sweeps and their turns; domain/host.test.ts has their decisions. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { directoryEntry } from '../../actors/domain/host/decide.ts';

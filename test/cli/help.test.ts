@@ -1,4 +1,4 @@
-/** Help: each text stands alone, and names what it is about in the words of the field. */
+/** Help: each text is clear without the others, and uses common terms. */
 import type { Command } from 'commander';
 import t from 'tap';
 import { programOf, withAllBelow } from '../../cli/program.ts';
@@ -13,7 +13,7 @@ const verbs = new Set(
 
 const firstWord = (text: string): string => text.split(' ')[0] ?? '';
 
-/** Why a text is no help; undefined: it is. */
+/** Fault of a help text; `undefined` if there is none. */
 function faultIn(text: string, kind: 'verb' | 'noun'): string | undefined {
   if (!/^[A-Z]/.test(text)) return 'begin with a capital';
   if (text.endsWith('.')) return 'no full stop at the end';

@@ -1,4 +1,4 @@
-/** Which commands there are, and which of them a line loads. */
+/** The commands of the program, and those that a command line loads. */
 import { Command } from 'commander';
 import t from 'tap';
 import { groups as alone } from '../../cli/groups.ts';

@@ -1,4 +1,4 @@
-/** What a person meant by a word that longshore does not know. */
+/** Suggestions for a word that longshore does not know. */
 import t from 'tap';
 import { programOf, withAllBelow } from '../../cli/program.ts';
 import { suggestionFor, withSuggestion } from '../../cli/suggestions.ts';

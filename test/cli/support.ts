@@ -19,7 +19,7 @@ export interface Line {
 }
 
 interface Options {
-  /** Columns of the terminal; absent: both outputs are pipes. */
+  /** Columns of the terminal; both outputs are pipes if absent. */
   readonly columns?: number;
   readonly token?: string;
   /** Ctrl-C comes with this request, which gets no answer. */

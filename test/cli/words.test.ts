@@ -1,4 +1,4 @@
-/** What is said where somebody is wrong, or comes from another tool: the way on, in one line. */
+/** Messages for mistakes and for habits of other tools: each gives the way on in one line. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** What judgements ask a gateway, once or until they hold. */
+/** Requests of judgements to a gateway, sent once or until a condition holds. */
 import { sleep } from '../../lib/time/backoff.ts';
 import { createHttpClient } from './load/client.ts';
 import { encoded } from './load/requests.ts';

@@ -46,13 +46,13 @@ async function linesOf(tenant: string, ask: Ask): Promise<AuditLine[]> {
   throw new Error(`${tenant}: the audit has more than ${pagesMax} pages`);
 }
 
-/** The outcome that the line of an answered write must have; undefined: it needs no line. */
+/** Outcome that the line of an answered write must have; `undefined` if it needs no line. */
 function outcomeOf({ result }: Operation): string | undefined {
   if (result.kind === 'ok') return 'done';
   return result.kind === 'refused' && !withoutLine.has(result.code) ? result.code : undefined;
 }
 
-/** What is wrong with the lines of one tenant. */
+/** Faults in the audit of one tenant. */
 export function auditFaults(operations: readonly Operation[], lines: readonly AuditLine[]): string[] {
   const faults: string[] = [];
   const byRequest = grouped(lines, ({ request_id }) => request_id);

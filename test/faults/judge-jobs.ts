@@ -29,7 +29,7 @@ export function runFaults({ id, mayRun }: Job, runs: readonly Run[]): string[] {
 
 const isUnknown = (message: Status['message']): boolean => message?.includes('nobody knows') === true;
 
-/** Whether the status is what may be said of the last of these runs. */
+/** True if the status may be said of the last of these runs. */
 function isHonest({ status, reason, message, exit_code: code }: Status, job: Job, last: Run | undefined): boolean {
   const isAtRest = status === 'stopped' && reason === null;
   if (last === undefined) return !job.wasStarted || job.wasStopped ? isAtRest || status === 'pending' : false;

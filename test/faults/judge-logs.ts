@@ -28,7 +28,7 @@ const lookMs = 20;
 /** By the agent, where lines are missing (docs/api.md, Logs). */
 const saysLost = ({ stream, line }: LogEntry): boolean => stream === 'stderr' && line.startsWith('[longshore] ');
 
-/** What is wrong with the log of one container. */
+/** Faults in the log of one container. */
 export function logFaults(id: string, written: readonly Series[], entries: readonly LogEntry[]): string[] {
   const faults: string[] = [];
   const last = new Map(written.map(({ prefix }) => [prefix, 0]));

@@ -17,7 +17,7 @@ import type { World } from './world/world.ts';
 
 export interface Judgement {
   readonly what: string;
-  /** What is wrong, in words; none: the judgement holds. */
+  /** Descriptions of what is wrong; empty if the judgement holds. */
   readonly faults: readonly string[];
 }
 
@@ -84,8 +84,8 @@ export async function judgeConvergence(world: World): Promise<Judgement> {
 }
 
 /**
- * When all updates are over, the quota counts exactly what is declared, and each roll-back that a
- * status shows has an event with the reason.
+ * After all updates, the quota counts exactly what is declared, and each roll-back that a status
+ * shows has an event with the reason.
  */
 export async function judgeUpdates(world: World): Promise<Judgement> {
   const faults: string[] = [];

@@ -113,7 +113,10 @@ async function runAll(hasNamespaces: boolean): Promise<number> {
   return trials.every(({ judgements }) => judgements.every(({ faults }) => faults.length === 0)) ? 0 : 1;
 }
 
-/** Why there can be no namespace. Fetches the tools first: a namespace has no network outside. */
+/**
+ * Reason why there can be no namespace. Fetches the tools first: a namespace has no network
+ * outside.
+ */
 async function namespacesMissing(): Promise<string | undefined> {
   if (values.loopback) return 'by --loopback';
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'network namespaces need Linux and root';

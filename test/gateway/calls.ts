@@ -89,7 +89,7 @@ export interface Asked {
   readonly question: Question;
 }
 
-/** What the handlers of one area or another are made with. */
+/** Services of the handlers of all areas. */
 export type Services = ContainerRoutesOptions &
   UsageRoutesOptions &
   Omit<KeyRoutesOptions, 'signingKeys'> &

@@ -1,4 +1,4 @@
-/** What tests of the gateway share, without a server: an owner in memory, logs, clocks. */
+/** Parts that tests of the gateway share, without a server: an owner in memory, logs, clocks. */
 import type { RevocationPage } from '../../schemas/wire/answers.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { NatsConnection, Msg } from '@nats-io/transport-node';
@@ -31,16 +31,16 @@ export interface AnswerOf {
   readonly body: string;
 }
 
-/** Undefined: no answer to this ask, ever. */
+/** `undefined` if this ask never gets an answer. */
 export type Owner = (ask: Ask, message: Msg) => AnswerOf | undefined | Promise<AnswerOf | undefined>;
 
-/** Answers every partition's asks, as many of a batch in one message as fit. */
-/** As owners do, where an ask wants to hear of its resource. */
+/** Adds the head of the resource if the ask wants it, as owners do. */
 const withEtag = (ask: Ask, { code, body }: AnswerOf): AnswerOf =>
   ask.head === true && isSuccessCode(code) && body.startsWith('{')
     ? { code, body: withHead(body, etagOf(body), undefined) }
     : { code, body };
 
+/** Answers every partition's asks, as many of a batch in one message as fit. */
 export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
   const answer = async (message: Msg): Promise<void> => {
     const asks = linesOf(message.string()).map(decodeAsk);

@@ -68,7 +68,7 @@ export function columns(files: readonly File[]): Fault[] {
 export interface Word {
   readonly wrong: RegExp;
   readonly right: string;
-  /** Where the word has this meaning; everywhere if absent. */
+  /** Path below which the rule applies; everywhere if absent. */
   readonly below?: string;
 }
 

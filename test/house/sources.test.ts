@@ -1,4 +1,4 @@
-/** What imports do not show: pure code uses no environment, clock or randomness. */
+/** Rules that imports do not show: pure code uses no environment, clock or randomness. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

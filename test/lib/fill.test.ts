@@ -1,4 +1,4 @@
-/** What fits into one message. */
+/** Filling one message up to its bounds. */
 import t from 'tap';
 import { fill, line, Room } from '../../lib/fill.ts';
 

@@ -1,5 +1,5 @@
 /**
- * What others can cause as fast as they like is logged once in a while, with a count of the rest.
+ * Events that others can cause at any rate are logged once in a while, with a count of the rest.
  */
 import t from 'tap';
 import type { Fields } from '../../lib/log.ts';

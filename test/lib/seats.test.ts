@@ -1,7 +1,4 @@
-/**
- * How much is taken at a time, of requests and of memory for bodies: in all, of a client, of a
- * tenant.
- */
+/** Bounds on requests, and on memory for bodies: of all, of a client, and of a tenant. */
 import fc from 'fast-check';
 import t from 'tap';
 import { Seats, type Seat } from '../../lib/seats.ts';

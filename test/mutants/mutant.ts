@@ -6,7 +6,7 @@ export type Invariant = 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'securi
 
 /** One guard of an invariant, and the change that removes it. */
 export interface Guard {
-  /** What happens without the guard, in a few words. */
+  /** The effect of removing the guard, in a few words. */
   readonly name: string;
   /** The promise of the guard, and the page that states it. */
   readonly guard: string;

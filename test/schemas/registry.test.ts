@@ -1,4 +1,4 @@
-/** Which registry a list of rules allows. */
+/** Registries that a list of rules allows. */
 import t from 'tap';
 import { hostsOfRegistry, isRegistryRule, judgeRegistry, type RegistryVerdict } from '../../schemas/api/registry.ts';
 

@@ -12,7 +12,7 @@ import type { EventBody } from '../../schemas/api/event.ts';
 import type { Random } from '../actors/support/random.ts';
 import type { Connection, Nats } from './world/nats.ts';
 
-/** How many messages of each stream were saved. */
+/** Number of saved messages, by stream. */
 export type Backup = ReadonlyMap<string, number>;
 
 const streamOf = (partition: number): string => bucketStream(buckets.state.bucket(partition));

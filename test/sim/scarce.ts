@@ -6,7 +6,7 @@ import { limits } from '../../schemas/limits.ts';
 import { KiB } from '../../schemas/limits/units.ts';
 
 const scarce = {
-  // What a server takes, and what is cut to it.
+  // Bounds of a server's messages, and those that follow from them.
   natsPayloadBytes: 64 * KiB,
   natsBatchMessages: 36,
   checkpointBatchMessages: 20,
@@ -23,11 +23,11 @@ const scarce = {
   uncheckpointedBytes: 128 * KiB,
   checkpointDueBytes: 40 * KiB,
   uncommittedBytes: 256 * KiB,
-  // What waits for a stream that is away.
+  // Data that waits for a stream that is away.
   eventsParkedBytes: 24 * KiB,
   eventsParkedKeyBytes: 2 * KiB,
   eventsSettlingBytes: 12 * KiB,
-  // What waits for a commit.
+  // Answers that wait for a commit.
   answersWaiting: 30,
   answersWaitingOfTenant: 10,
   answersWaitingBytes: 64 * KiB,

@@ -105,7 +105,7 @@ class Simulation {
    */
   readonly #hasRestore: boolean;
   readonly #actorsCount: number;
-  /** What hosts ran at the restore; the control plane has forgotten some of it. */
+  /** Containers that hosts ran at the restore; the control plane has forgotten some of them. */
   #ranBefore: ReadonlySet<string> = new Set();
   /** Certificates that the backup records as revoked. */
   #refused: ReadonlySet<string> = new Set();
@@ -123,9 +123,9 @@ class Simulation {
   /** The cost of one step of long work: in some runs partitions are large. */
   #stepMs: number;
   #isStormy = false;
-  /** What the operator last said of the first host. */
+  /** The operator's last order for the first host. */
   #draining = false;
-  /** What it was last told, and the orders under way. */
+  /** The last order that was acknowledged, and the orders under way. */
   #isDrained = false;
   #orders = Promise.resolve();
   #hasOrders = false;
@@ -261,7 +261,7 @@ class Simulation {
     this.#scribe = createScribe(this.#scribe.unwanted);
     for (const actor of this.#actors) Object.assign(actor, this.#startActor(actor.name));
     await sleep(3000);
-    // The backup may have another word of the operator.
+    // The backup may have another order of the operator.
     this.#orderDrain(this.#draining);
     await this.#orders;
   }
@@ -588,7 +588,8 @@ class Simulation {
   async #rush(): Promise<void> {
     const [gateway] = this.#gateways;
     if (gateway === undefined) return;
-    // What one ask may cost is the gateway's to bound; here they wait for commits alone.
+    // No work here costs time: the gateway bounds the cost of an ask, and this run is about waits
+    // for commits.
     this.#stepMs = 0;
     await sleep(heardMs);
     const ends = await this.#lastWords();
@@ -602,7 +603,10 @@ class Simulation {
     this.#faults.push(...faults);
   }
 
-  /** What is stored is as it was a moment ago, but for the events. Owners have it in memory. */
+  /**
+   * Takes the stored state back to a moment ago, except for the events, while owners have the newer
+   * state in memory.
+   */
   async #goBack(): Promise<void> {
     const { jetstream } = this.#nats;
     const create = async (name: string): Promise<void> => {
@@ -638,7 +642,7 @@ class Simulation {
     await this.#judgeStored((states) => vpnFaults(states, this.#tenants, this.#refused));
   }
 
-  /** What is stored comes to be without a fault. */
+  /** Judges the stored state, which must come to have no faults. */
   async #judgeStored(faultsOf: (states: readonly PartitionState[]) => string[]): Promise<void> {
     const connection = this.#nats.connect(this.#world.stage);
     const look = async (): Promise<string[]> => {
@@ -695,7 +699,7 @@ class Simulation {
     // An owner that missed the operator's last word hears it with the next versions.
     if (this.#hasOrders) await sleep(heardMs);
     let ends = await this.#lastWords();
-    // What waits for a host is placed by a sweep; an update that is under way comes to its end.
+    // A sweep places containers that wait for a host; an update under way comes to its end.
     for (let waitedMs = 0; waitedMs < settleMs && ends.some(([, seen]) => isOnItsWay(seen)); waitedMs += 1000) {
       await sleep(1000);
       ends = await this.#lastWords();
@@ -732,8 +736,8 @@ class Simulation {
   }
 
   /**
-   * What is gone, or was moved, is removed where it was, at the next sync or two. What is from
-   * before a restore is held until an operator approves its removal.
+   * Each host removes containers that were deleted or moved, at the next sync or two. Those from
+   * before a restore are held until an operator approves their removal.
    */
   async #judgeCopies(desired: ReadonlySet<string>): Promise<void> {
     const isRestored = incarnationOf(this.#cluster) > 0;
@@ -764,7 +768,7 @@ class Simulation {
         const seen = this.#hosts.get(host as HostKey)?.seen(id as ContainerId);
         return seen === undefined ? undefined : `${seen.status}, ${seen.restart_count} restarts`;
       };
-      // What never stays up is seldom seen twice in one state.
+      // A container that never stays up is seldom seen twice in one state.
       if (isRemoving || had() === undefined || version?.tag === badTag) continue;
       let shown = await this.#shown(tenant, id as ContainerId);
       for (let waitedMs = 0; waitedMs < settleMs && shown !== had(); waitedMs += 200) {

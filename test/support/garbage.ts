@@ -14,7 +14,7 @@ export async function collectGarbage(): Promise<void> {
   }
 }
 
-/** How many bytes each call leaves behind, once what the first calls set up is there. */
+/** Bytes that each call leaves behind, not counting what the first calls set up. */
 export async function bytesLeftBy(call: () => Promise<unknown>, calls = 2000): Promise<number> {
   const heapAfter = async (times: number): Promise<number> => {
     for (let time = 0; time < times; time++) await call();

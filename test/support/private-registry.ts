@@ -28,7 +28,7 @@ export interface PrivateRegistry {
   setPassword(password: string): void;
 }
 
-/** A registry with these images, which nobody pulls without the first of `passwords`. */
+/** A registry with these images. A pull needs the first of `passwords`. */
 export async function startPrivateRegistry(
   t: Test,
   kind: AuthKind,

@@ -1,4 +1,4 @@
-/** Network namespaces in place of containers, and a process in each that does as it is told. */
+/** Network namespaces in place of containers, with a process in each that obeys orders. */
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { within } from '../../lib/time/backoff.ts';
 import type { Scope } from './machine.ts';
 
 const orderDeadlineMs = 60_000;
-/** Where `ip netns` keeps the files of namespaces. */
+/** The folder in which `ip netns` keeps the files of namespaces. */
 export const namespaceFolder = '/run/netns';
 
 export type Must = (...command: readonly string[]) => Promise<string>;
@@ -35,7 +35,7 @@ export async function makeSandbox(scope: Scope, must: Must): Promise<string> {
   return join(namespaceFolder, name);
 }
 
-/** What a process can be told, by name. */
+/** Orders that a process obeys, by name. */
 type Orders = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>;
 /** Rejects if the order fails. */
 export type Tell<O extends Orders> = <K extends keyof O & string>(

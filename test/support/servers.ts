@@ -14,7 +14,7 @@ const given = (name: string): string | undefined => {
 
 export const canStartEngine = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** Why this machine must skip tests that start their own engine, or false. */
+/** Reason to skip tests that start their own engine on this machine, or false. */
 export const skipWithoutPrivateEngine = canStartEngine ? false : 'starting an engine needs Linux and root';
 
 /** The shared engine, as a value of DOCKER_HOST. */

@@ -8,7 +8,7 @@ import { ToolMissing, toolHere } from '../../dev/fetch/tools.ts';
 /** Every CI service sets this variable. */
 export const inCi = !['', 'false', undefined].includes(process.env['CI']);
 
-/** Why this machine must skip a test that uses these tools, or false. In CI nothing is skipped. */
+/** Reason to skip a test that uses these tools on this machine, or false. CI skips nothing. */
 export async function skipWithoutTools(...names: readonly ToolName[]): Promise<string | false> {
   if (inCi) return false;
   for (const name of names.filter(isOptional)) {

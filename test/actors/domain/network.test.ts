@@ -512,7 +512,7 @@ t.test('a renewal that began before does not bring back the seal of the key befo
     ({ place, sealed: before }) => ({ place, before, after: sealed(fieldOf(place), 'k2') }),
   );
   write(state, { type: 'secret.replace', partition: 0, items });
-  // What a gateway made of the records that it had read before.
+  // Values that a gateway made from the records that it had read before.
   const renewed = ({ privateKey }: NetworkRecord['ca']) => certificate({ privateKey });
   const network = { network: office.name } as const;
   const settings = settingsOf({ endpoint: 'new.example.com' });

@@ -1,6 +1,6 @@
 /**
- * How many hosts of a large fleet are looked at, and what ports and disk decide; host.test.ts has
- * which host fits.
+ * Placement in a large fleet: the number of hosts examined, and the part that ports and disk play.
+ * host.test.ts has the rest of the choice of a host.
  */
 import fc from 'fast-check';
 import t from 'tap';

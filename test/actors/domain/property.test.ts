@@ -198,7 +198,7 @@ function createWorld() {
     return changed + old.deletes.length;
   }
 
-  /** What was just placed in a region is within its caps. */
+  /** Checks that containers just placed in a region are within its caps. */
   function checkCapsOf({ records }: Changes): void {
     for (const record of records) {
       if (record.kind !== 'container' || record.placement.phase !== 'placed') continue;

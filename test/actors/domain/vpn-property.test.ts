@@ -308,7 +308,7 @@ function createWorld() {
     for (const { serial } of paused) if (listed.get(serial) !== 'certificateHold') fail('a disabled peer is let in');
   }
 
-  /** What was still on its way comes when all is at rest, and in any order. */
+  /** Delivers the messages still under way when all else is at rest, in any order. */
   function comeLate(): void {
     const late = messages.reverse();
     messages = [];

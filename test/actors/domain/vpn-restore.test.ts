@@ -157,7 +157,7 @@ function createWorld() {
     if (how === 'remove') take('tenants', { type: 'peer.remove', ...peer });
   }
 
-  /** What must be refused for ever, and what was good for somebody. */
+  /** Serials that must stay refused for ever, and serials in use when the copy was made. */
   const refused = new Set<string>();
   const issued = new Set<string>();
   function restore(): void {
@@ -205,7 +205,7 @@ function createWorld() {
     for (const serial of issued) if (!named.has(serial) && !listed.has(serial)) fail(`${serial} is nobody's, and good`);
   }
 
-  /** What a person does who reads what is wrong. */
+  /** Follows the advice in the problem of each peer, as a person would. */
   function heed(): void {
     // One with new keys may find that its address is another's by now.
     for (let round = 0; round < 2; round++) {

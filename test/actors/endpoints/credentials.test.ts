@@ -15,7 +15,7 @@ const untilMs = nowMs + 1;
 const asker = { rid: 'r', budgetMs: 1000, op: operation() };
 const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'right', publicKey: 'UNEW', ...asker } as const;
 
-/** What is signed for an ask, where a partition has these records. */
+/** Credentials signed for an ask while a partition has these records. */
 async function signedFor(ask: WriteAsk, ...records: readonly StateRecord[]) {
   const signed: object[] = [];
   const { prepare } = createHostCredentials({

@@ -54,7 +54,7 @@ class Ground {
   readonly all: Actors[] = [];
   readonly hosts: readonly HostKey[];
   readonly partitions: number;
-  /** Whether a message to all processes is lost. */
+  /** True if a message to all processes is lost. */
   isLost: (subject: string) => boolean = () => false;
 
   constructor({ hosts, partitions }: { readonly hosts: number; readonly partitions: number }) {
@@ -147,7 +147,7 @@ class Ground {
     return actors;
   }
 
-  /** Whether all processes see this host cordoned, or not. */
+  /** True if every process sees this host in the state `cordoned`. */
   see(key: HostKey, cordoned = true): boolean {
     return this.all.every(({ fleet }) => fleet.host(key)?.schedulable === !cordoned);
   }

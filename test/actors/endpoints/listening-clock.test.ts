@@ -12,7 +12,7 @@ function listeningAt(startMs = 1_000_000) {
   return {
     clock,
     pass: (ms: number) => void (monotonicMs += ms),
-    /** How long hosts could be heard since the start. */
+    /** Time for which hosts could be heard since the start. */
     heardMs: () => clock.nowMs() - fromMs,
   };
 }

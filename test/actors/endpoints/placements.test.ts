@@ -1,4 +1,4 @@
-/** What partitions have placed on hosts: sums that come back to nothing. */
+/** Sums of placements on hosts by partition, which return to zero. */
 import t from 'tap';
 import { Placements } from '../../../actors/endpoints/placements.ts';
 import { h1, h2, none } from '../support/records.ts';

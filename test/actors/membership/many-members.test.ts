@@ -25,7 +25,7 @@ class Members {
   readonly all: Member[] = [];
   /** Messages to and from the server. */
   messages = 0;
-  /** Which notices arrive, and how far behind a replica is. */
+  /** Decides for each notice if it arrives, and for each read if its replica is behind. */
   weather = { arrives: (): boolean => true, isStale: (): boolean => false };
   /** Members that were declared dead although their lease was valid. */
   readonly wronged: MemberId[] = [];

@@ -1,4 +1,4 @@
-/** Which partitions a process keeps trying to load, in virtual time. */
+/** Loads of partitions and the retries of failed ones, in virtual time. */
 import t from 'tap';
 import { PartitionManager } from '../../../actors/membership/partition-manager.ts';
 import { memberFor } from '../../../actors/membership/rendezvous.ts';

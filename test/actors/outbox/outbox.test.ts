@@ -160,7 +160,7 @@ async function firstAsked(t: Test, peers: readonly (readonly [network: string, c
   t.teardown(() => partition.release());
   const asked: string[] = [];
   const client: OutboxOptions['client'] = {
-    // Nobody answers.
+    // No answer comes.
     ask: async (_kind, question) => new Promise(() => void asked.push(String(addressOf(question)))),
     stop: () => {},
   };

@@ -1,4 +1,4 @@
-/** Who is cut from a shared stream, and by how much. */
+/** Cuts of a shared stream: their subjects and amounts. */
 import t from 'tap';
 import { addTo, type Counts } from '../../../actors/retention/budgets-count.ts';
 import { subjectsOfPage } from '../../../lib/nats/stream-subjects.ts';

@@ -43,7 +43,7 @@ const linesIn = (told: readonly Told[]): AuditLine[] =>
 const outcomesIn = (told: readonly Told[]): string[] =>
   linesIn(told).map(({ action, outcome }) => `${action} ${outcome}`);
 
-/** Tells nobody anything: the process dies before. */
+/** Publishes nothing: the process dies before. */
 const silent: EventSink = { publish: async () => new Promise<never>(() => {}) };
 
 t.test('an answer waits for the commit of its line', async (t) => {
@@ -108,7 +108,7 @@ t.test('an ask that comes again leaves no second line, at the same owner and at 
   t.teardown(() => next.release());
   await next.start();
   for (const [index, ask] of asks.entries()) t.same(await writeOf(next, ask), answers[index], `${ask.type} later`);
-  // A line of its own shows that all before it have been told.
+  // Its own line shows that all lines before it have been published.
   await writeOf(next, { ...refused, op: operation() });
   const expected = ['container.create done', 'container.start not_found', 'container.start done'];
   await until('the last is told', () => outcomesIn(told).length > expected.length);

@@ -1,4 +1,4 @@
-/** What a partition holds while its journal takes nothing, and what it puts into one message. */
+/** Bounds of a partition: what it holds while its journal takes nothing, and of one message. */
 import t from 'tap';
 import type { Partition } from '../../../actors/partition.ts';
 import { sleep } from '../../../lib/time/backoff.ts';

@@ -1,4 +1,4 @@
-/** How long the outcome of an operation is kept; refusals.test.ts has what that is for. */
+/** Retention of the outcomes of operations; refusals.test.ts has their use. */
 import t from 'tap';
 import { Operations } from '../../../actors/runtime/operations.ts';
 import type { OutcomeCode } from '../../../schemas/errors.ts';

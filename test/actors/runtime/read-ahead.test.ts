@@ -1,4 +1,4 @@
-/** Which partitions are read ahead, how much of them, and for how long that may be used. */
+/** Reading partitions ahead: the choice of partitions, its bounds, and its expiry. */
 import t from 'tap';
 import { records as format } from '../../../actors/domain/domain.ts';
 import { recordKey } from '../../../actors/domain/records.ts';

@@ -1,4 +1,4 @@
-/** What is read of a bucket while somebody writes to it, and by when it counts as the whole. */
+/** Reads of a bucket that is written to meanwhile, and the point at which they are complete. */
 import t from 'tap';
 import { records as format } from '../../../actors/domain/domain.ts';
 import { recordKey, type StateRecord } from '../../../actors/domain/records.ts';
@@ -25,7 +25,7 @@ function bucketWithAll(): MemoryBucket {
   return bucket;
 }
 
-/** What replicas answer, each with what it has of the bucket at that time. */
+/** Replicas that answer one after another, each with its state of the bucket at that time. */
 function replicas(...answers: readonly (readonly StoredValue[])[]) {
   const asked: number[] = [];
   return {

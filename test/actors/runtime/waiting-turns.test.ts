@@ -36,7 +36,7 @@ function createWaiting() {
         refuse: () => void told.push(`no ${name}`),
       }),
     slices: () => slices,
-    /** What was said since the last call. */
+    /** Messages since the last call. */
     told: () => told.splice(0),
     steps: async (count: number) => {
       for (let step = 0; step < count; step++) await nextStep();

@@ -41,7 +41,7 @@ export class MemoryBucket {
     for (const { key, value } of writes) this.set(key, value);
     return { kind: 'written', sequence: this.#sequence, first: this.#sequence - writes.length + 1 };
   }
-  /** What is stored at this moment. */
+  /** A copy of the values stored now. */
   copy(): BucketCopy {
     return { values: this.values(), sequence: this.#sequence };
   }
@@ -61,7 +61,7 @@ export class MemoryBucket {
   }
 }
 
-/** What a server with the least `max_payload` says of writes that are too large for it. */
+/** Refusal of writes that are too large for a server with the smallest `max_payload`, if any. */
 function refusalOf(writes: readonly StoreWrite[]): string | undefined {
   if (writes.length > limits.natsBatchMessages) return `${writes.length} messages in a batch`;
   const bytes = Math.max(0, ...writes.map(({ key, value }) => headerBytes + key.length + bytesOf(value ?? '')));
@@ -91,7 +91,7 @@ export function storeWith(values: readonly StoredValue[]): Store {
 
 const textOf = (bytes: Uint8Array | null): string | null => (bytes === null ? null : Buffer.from(bytes).toString());
 
-/** What may happen to a write on its way. */
+/** Outcomes of a write on an unreliable network. */
 export type Fate = 'done' | 'ack lost' | 'never sent' | 'late';
 
 export interface Network {

@@ -84,6 +84,6 @@ export const writeOf = async (partition: Partition, ask: LooseWrite, budgetMs = 
     ask.type,
   );
 
-/** Whether it does not come at once. */
+/** True if the answer does not come at once. */
 export const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
   Promise.race([answer.then(() => false), sleep(20).then(() => true)]);

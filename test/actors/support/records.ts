@@ -127,7 +127,7 @@ export function stateOf(...records: readonly StateRecord[]): PartitionState {
   return state;
 }
 
-/** How many containers wait for a host. */
+/** Number of containers that wait for a host. */
 export function waitingIn(state: PartitionView): number {
   const kinds = state.waitingForHost();
   const alike = [...kinds.tenants()].flatMap((tenant) => [...kinds.of(tenant)]);

@@ -76,7 +76,7 @@ export function secretWorld(records: readonly StateRecord[] = [], fleet: FleetVi
       write({ type: 'container.secrets.put', tenant: acme, id, secrets: { env: {}, files: {}, ...secrets } }),
     roll: () => all(rollSecrets(state, context(), fail)),
     tryAgain: () => all(tryAgain(state, context())),
-    /** What its host says of the update that is under way. */
+    /** Reports the phase of the update under way, as the container's host. */
     tell: (
       id: ContainerId,
       phase: NonNullable<ReportItem['update']>['phase'] | undefined,

@@ -63,7 +63,7 @@ export const keysOf = (more: Partial<KeptCertificate> = {}): PeerKeys => ({
   certificate: certificate(more),
 });
 
-/** What a rotation brings. */
+/** Values of a peer after a rotation. */
 export const newSecrets = (keys: PeerKeys = keysOf()) => ({ keys, p12Password: sealed('another'), tokens: [] });
 
 export const token = (hash: string, more: Partial<PeerToken> = {}): PeerToken => ({

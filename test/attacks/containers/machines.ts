@@ -27,7 +27,7 @@ Promise.all(ports.map((port) => new Promise((resolve) =>
   .then(() => writeFileSync(${JSON.stringify(marker)}, ''));
 `;
 
-/** Which of the targets answer: \`tcp 10.0.0.1 80\`. */
+/** The targets that answer, such as \`tcp 10.0.0.1 80\`. */
 const client = `
 const net = require('node:net'), dgram = require('node:dgram');
 const patienceMs = Number(process.argv[2]);

@@ -67,7 +67,7 @@ interface Agent {
   readonly nc: NatsConnection;
   readonly sender: Sender;
   unseal(wanted: object, as?: Sender): Promise<UnsealAnswer | 'no answer'>;
-  /** What is in a box that was sealed for this agent. */
+  /** Content of a box sealed for this agent. */
   open(answer: UnsealAnswer | 'no answer'): unknown;
 }
 

@@ -34,7 +34,7 @@ async function answers(port: number, signal: AbortSignal): Promise<boolean> {
   }
 }
 
-/** What the server sends until the connection ends. */
+/** Text that the server sends until the connection ends. */
 async function saidBy(socket: Socket): Promise<string> {
   let said = '';
   socket.on('data', (chunk: Buffer) => (said += chunk.toString('latin1')));

@@ -25,7 +25,7 @@ const partitions = 2;
 const acme = tenantId('acme');
 const [liar, honest] = [hostKey('liar'), hostKey('honest')];
 const timeout = 20_000;
-/** What a host may say of a session at most, in the form of the message. */
+/** The largest number that the form of a session's messages allows. */
 const farAhead = Number.MAX_SAFE_INTEGER;
 const escapes = 'vol\u001b]52;c;cm0=\u0007ume\u202e';
 

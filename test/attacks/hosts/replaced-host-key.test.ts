@@ -26,7 +26,7 @@ const acme = tenantId('acme');
 const secret = 'postgres://acme:hunter2@db';
 const greedy = { cpu_millis: 9e15, mem_bytes: 9e15, containers: 9e15 };
 const deadlineMs = 60_000;
-/** How long to wait for answers that must not come. */
+/** Time to wait for an answer that must not come. */
 const silenceMs = 1000;
 
 t.setTimeout(300_000);

@@ -39,7 +39,7 @@ export interface Proxy {
   readonly chroot: string;
 }
 
-/** Whether it listens and speaks TLS, by whatever certificate. */
+/** True if the port speaks TLS, with any certificate. */
 async function greets(port: number, signal: AbortSignal): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
   try {

@@ -53,7 +53,7 @@ for (const engine of usualEngines) {
   });
 }
 
-/** How often the engine called for a piece of a body while `work` ran. */
+/** Number of pieces that the engine passed to bodies while `work` ran. */
 async function piecesIn(work: () => Promise<void>): Promise<number> {
   const { push } = Body.prototype;
   let pieces = 0;

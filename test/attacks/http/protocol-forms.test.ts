@@ -19,7 +19,7 @@ const ok = '200, kept';
 const okLast = '200, ended';
 /** The answer of the API: JSON, with an id of the request. */
 const bad = '400, ended';
-/** What the engine itself says, before the gateway sees a request. */
+/** Answers of the engine itself, before the gateway sees a request. */
 const badOfEngine = '400 of the engine, ended';
 const noSuchVersion = '505 of the engine, ended';
 const silence = 'no answer, ended';
@@ -97,7 +97,7 @@ const rows: readonly Row[] = [
   ['a trailer', chunks(`c${body}0\r\nX: y\r\n\r\n`), { uws: noSuchVersion, node: '201, kept' }],
 ];
 
-/** What comes, and whether the connection takes a second request. */
+/** The answer, and whether the connection takes a second request. */
 async function cameOf(url: string, what: string, request: string): Promise<string> {
   const connection = openRaw(url, request);
   await until(what, () => connection.status() !== undefined || connection.closed());
@@ -119,7 +119,7 @@ for (const engine of engines) {
   });
 }
 
-/** What comes on uWebSockets.js through a proxy that reads the request before. */
+/** Answers of uWebSockets.js behind a proxy that parses the request first. */
 const behind: Readonly<Record<string, string>> = {
   'an extension of a chunk': '201, kept',
   'an empty line before the request': ok,

@@ -25,7 +25,7 @@ const skip = await skipWithoutTools('haproxy');
 const skipNginx = await skipWithoutTools('nginx');
 const secret = 'hunter2-lsd_6_token';
 
-/** Answers everything, and echoes what comes over a WebSocket, until it is told to fall silent. */
+/** Answers every request and echoes WebSocket messages. After `leave()`, answers with 503. */
 async function gateway(t: Test) {
   let isReady = true;
   const server = createServer((request, response) => {

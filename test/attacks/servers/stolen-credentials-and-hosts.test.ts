@@ -118,7 +118,7 @@ t.test('what a wide subscription of the backup’s user hears lacks all of it', 
   );
 });
 
-/** Who may publish there after all: by way of JetStream, or with credentials from before. */
+/** Asks can still be published there by way of JetStream, or with earlier credentials. */
 t.test('asks that arrive all the same open nothing without the key of the host', async (t) => {
   const nc = await connect({
     servers: nats.url,

@@ -12,7 +12,7 @@ const of = (token: string): string => `${cookieName}=${token}`;
 const victim = await signIn('victim', 'acme');
 const attacker = await signIn('attacker', 'beta');
 
-/** Who the gateway takes the sender of these cookies for. */
+/** The person for whom the gateway takes the sender of these cookies. */
 async function whoIs(...cookies: string[]): Promise<string> {
   const { text } = await send('/login/session', { cookie: cookies.join('; ') });
   return /signed in as <b>(\w+)<\/b>/.exec(text)?.[1] ?? 'nobody';

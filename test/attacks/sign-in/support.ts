@@ -35,7 +35,7 @@ export interface Seen {
   readonly cookies: readonly string[];
 }
 
-/** What a browser sends back of the cookies that it got. */
+/** The header `cookie` with which a browser returns the cookies that it got. */
 export const cookiesOf = ({ cookies }: Pick<Seen, 'cookies'>): string =>
   cookies
     .map((cookie) => cookie.split(';')[0] ?? '')

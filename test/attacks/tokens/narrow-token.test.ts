@@ -35,7 +35,7 @@ writeFileSync(
 const gateway = await runGateway(t, ground, { env: { AUTH_ISSUERS_FILE: issuersFile } });
 
 const id = '0190c9b0-0000-7000-8000-000000000000';
-/** What a route needs in its query and body: a fault there would be named before the scope. */
+/** Valid queries and bodies of routes: a gateway would report faults in them before the scope. */
 const queries: Readonly<Record<string, string>> = { 'container.exec': '?command=id', 'container.forward': '?port=80' };
 const network = { endpoint: 'vpn.example.com', ipv4_pool: '10.86.0.0/24' };
 const bodies: Readonly<Record<string, object>> = {
@@ -97,7 +97,7 @@ async function call(token: string, route: Route, network = 'demo'): Promise<Answ
   return answer;
 }
 
-/** Whether the scope sufficed. */
+/** True if the scope sufficed. */
 const isOpen = ({ status, body }: Answer): boolean => status !== 401 && body?.error !== 'forbidden';
 
 const wanting = (routes as readonly Route[]).filter(({ access }) => access !== 'public' && access !== 'pac');

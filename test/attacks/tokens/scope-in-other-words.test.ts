@@ -40,7 +40,7 @@ async function statusOf(token: string, path: string): Promise<number> {
   return response.status;
 }
 
-/** Whether the token lists containers (`read`), peers (`read`, `vpn`) and keys (`admin`). */
+/** Statuses of lists of containers (`read`), peers (`read`, `vpn`) and keys (`admin`). */
 const opened = async (token: string): Promise<number[]> =>
   Promise.all(['/api/v2/compute', '/api/forage/peers', '/api/v2/keys'].map((path) => statusOf(token, path)));
 

@@ -1,4 +1,4 @@
-/** What files declare, and what there is of it, for tests of plans. */
+/** Declarations of files, and what exists of them, for tests of plans. */
 import type { Wanted } from '../../../cli/apply/file/model.ts';
 import { readText } from '../../../cli/apply/file/read.ts';
 import type { Found, FoundContainer, Peer } from '../../../cli/apply/found.ts';

@@ -16,7 +16,7 @@ export interface Scripted {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What becomes of a request: an answer, or the socket in the hands of the test. */
+/** Reaction to a request: an answer, or the socket in the hands of the test. */
 export type Reaction = Scripted | ((response: ServerResponse, asked: Asked) => void);
 
 export const breaks: Reaction = (response) => void response.socket?.destroy();

@@ -23,7 +23,7 @@ async function signedIn(t: Test, reaction: Reaction) {
   return { env, asked };
 }
 
-/** What bash would offer for these words, as its readline splits a line. */
+/** Completions that bash offers for these words, split as its readline splits a line. */
 async function offers(t: Test, env: NodeJS.ProcessEnv, ...words: string[]): Promise<string[]> {
   const lines = [
     'longshore() { "$NODE" "$PROGRAM" "$@"; }',

@@ -1,4 +1,4 @@
-/** What a person reads of a line of the audit. */
+/** Lines of the audit, as text for people. */
 import t from 'tap';
 import { outcomeText, targetText } from '../../../cli/history/audit.ts';
 import { commands, ok } from '../support.ts';

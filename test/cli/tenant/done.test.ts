@@ -71,8 +71,8 @@ t.test('which status nothing but a command can bring', (t) => {
 type Answer = (Partial<StatusView> & { readonly outcome?: string }) | undefined;
 
 /**
- * Each look sees the next status, and each wait the next answer, after the looks; the last one
- * stays. Undefined: the time of the question is over.
+ * A server: each look gets the next status and, after the looks, each wait the next answer; the
+ * last one stays. `undefined` is the timeout of a wait.
  */
 async function watching(t: Test, views: readonly StatusView[], answers: readonly Answer[], more = {}) {
   let looks = 0;

@@ -3,7 +3,7 @@ import { InterruptedError } from '../../../cli/client/errors.ts';
 import type { Context } from '../../../cli/context.ts';
 import { each } from '../../../cli/tenant/each.ts';
 
-/** Works on a name that is no error's; keeps what is told and shown. */
+/** Fails for names that begin with `no` and for `ctrl-c`; keeps what is printed. */
 function attempt() {
   const said: string[] = [];
   const context = { show: (_: unknown, text: string) => said.push(text), tell: (text: string) => said.push(text) };

@@ -1,4 +1,4 @@
-/** Which container a name means in the folder of a Compose file. */
+/** The container that a name stands for in the folder of a Compose file. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

@@ -114,7 +114,7 @@ t.test('one tenant cannot reach another', async (t) => {
     for (const query of ['', '?tenant=alice', '?tenant=mallory', '?host=h1&status=pending', '?tenant=a.b']) {
       for (const list of ['tenants', 'containers']) {
         const { status, text } = await mallory.call('GET', `/api/v2/operator/${list}${query}`);
-        // What is wrong with a query is said first: the list of tenants takes no such parameters.
+        // A faulty query is reported first: the list of tenants takes no such parameters.
         const isWrong = query.includes('.') || (list === 'tenants' && query !== '');
         t.equal(status, isWrong ? 422 : 403, `${list}${query}`);
         t.notMatch(text, /alices-secret|private/);

@@ -1,4 +1,7 @@
-/** Where values of secrets may not be, and a value that fails, on real programs (ADR 37). */
+/**
+ * Values of secrets appear nowhere in clear text, and a value that fails is taken back, on real
+ * programs (ADR 37).
+ */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -23,7 +23,7 @@ t.test('secrets and logins', async (t) => {
     if (status >= 300) throw new Error(`PUT ${path}: ${status} ${text}`);
   };
   const image = { registry: rig.image.registry, repository: 'longshore/e2e-secrets', tag: '1' };
-  // What it declares as VOLUME lives on over an update that another value makes.
+  // The path that it declares as VOLUME keeps its data over an update to another value.
   await pushTestImage(image.registry, { ...image, cmd: ['sh', '-c', steady], volumes: ['/data'] });
 
   await t.test('a container starts with its secrets, and another value updates it', async (t) => {

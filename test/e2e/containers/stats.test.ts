@@ -1,4 +1,4 @@
-/** What containers use now, over HTTP, against the engine's own numbers (ADR 39). */
+/** Current use of containers over HTTP, against the engine's own numbers (ADR 39). */
 import t, { type Test } from 'tap';
 import { memoryIn } from '../../../host-agent/docker/answers.ts';
 import type { Container } from '../../../schemas/api/container.ts';

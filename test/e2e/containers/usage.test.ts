@@ -1,5 +1,5 @@
 /**
- * What containers used, over HTTP, on real servers and programs, against the engine's own counters
+ * Past use of containers over HTTP, on real servers and programs, against the engine's own counters
  * (ADR 40).
  */
 import t from 'tap';

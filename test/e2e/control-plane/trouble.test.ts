@@ -1,4 +1,4 @@
-/** What a client sees when a part of the stack fails. */
+/** Failures of parts of the stack, as a client sees them. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { promtoolFindings } from '../../support/prometheus/promtool.ts';
@@ -108,8 +108,8 @@ t.test('failures as a client sees them', async (t) => {
           // The listening socket is closed: the gateway never accepted the connection.
           const { code } = (error as { cause?: { code?: string } }).cause ?? {};
           if (code === 'ECONNREFUSED') return;
-          // When the listening socket closes, the kernel resets connections not yet accepted; the
-          // client has two words for that.
+          // The kernel resets connections not yet accepted when the listening socket closes; the
+          // client has two codes for that.
           if (code === 'ECONNRESET' || code === 'UND_ERR_SOCKET') reset.push(requestId);
           else outcomes.push(String(code));
         }

@@ -42,7 +42,7 @@ const skip = skipWithoutPrivateEngine || (await skipWithoutTools('buildah', 'nft
 const deadlineMs = 120_000;
 /** The user of the images (deploy/images/Dockerfile). */
 const user = 10001;
-/** What an image adds to its base: packages, and our programs. */
+/** Bytes that an image adds to its base: packages, and our programs. */
 const ownBytesMax = 64 * 1024 * 1024;
 const targets = ['gateway', 'actors', 'host-agent', 'tools'] as const;
 type Target = (typeof targets)[number];

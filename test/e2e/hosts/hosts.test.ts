@@ -17,7 +17,7 @@ import { hostKey, named } from '../support/hosts.ts';
 import { imageRunning } from '../support/images.ts';
 import { startRig } from '../support/rig.ts';
 
-/** Says when it begins, and when it is told to end. */
+/** Prints a line when it starts, and one when it gets SIGTERM. */
 const counting = 'trap "echo ended; exit 0" TERM; echo begun; while :; do sleep 0.2; done';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };

@@ -70,7 +70,7 @@ export interface Isolation {
   readonly baseUrl: string;
   readonly operator: string;
   readonly world: World;
-  /** How often a program has changed servers. */
+  /** Number of times that a program has changed servers. */
   moves(place: Place): Promise<number>;
   metric(place: Place, name: string): Promise<number>;
 }

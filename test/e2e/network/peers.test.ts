@@ -28,7 +28,7 @@ const [hostAt, deviceAt] = ['198.51.119.1', '198.51.119.2'];
 /** Of the wire between the host and the internet, in place of which there is one machine. */
 const [uplinkAt, worldAt] = ['9.119.119.1', '9.119.119.2'];
 
-/** What a program says that connects; `error` with the code of the error. */
+/** A program that prints what it hears on a connection, or `error` and the code of the error. */
 const hearing = (address: string): string =>
   `require('net').connect(${port}, '${address}').on('data', (data) => process.stdout.write(data))` +
   `.on('error', (error) => process.stdout.write('error ' + error.code)).setTimeout(3000, function () { this.destroy() })`;

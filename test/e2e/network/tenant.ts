@@ -1,4 +1,4 @@
-/** What a test asks of containers in the network of their tenant. */
+/** Requests of tests to containers in the network of their tenant. */
 import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
@@ -14,7 +14,7 @@ export const answering = `nc -ll -p ${port} -e echo "I am $NAME"`;
 export function tenantNetwork(rig: Pick<Rig, 'baseUrl'>) {
   const status = async (client: Client, container: Container): Promise<ContainerStatusView> =>
     (await client.status(container)).body.data;
-  /** What a script prints in a container. */
+  /** Output of a script in a container. */
   const prints = async (client: Client, from: Container, script: string): Promise<string> => {
     const query = new URLSearchParams();
     for (const part of ['sh', '-c', `${script} 2>&1`]) query.append('command', part);
@@ -35,7 +35,7 @@ export function tenantNetwork(rig: Pick<Rig, 'baseUrl'>) {
       (await status(client, container)).network?.ipv6 ?? '',
     ipv4Of: async (client: Client, container: Container): Promise<string> =>
       (await status(client, container)).network?.ipv4 ?? '',
-    /** What a container hears at an address, or a name. */
+    /** Text that a container receives from an address or a name. */
     hears: (client: Client, from: Container, address: string): Promise<string> =>
       prints(client, from, `nc -w 3 ${address} ${port} </dev/null`),
   };

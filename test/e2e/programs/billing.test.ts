@@ -26,7 +26,7 @@ const msOf = ({ container_seconds: seconds }: Row): number => Math.round(seconds
 interface Wanted {
   readonly from: string;
   readonly to: string;
-  /** Absent: all. */
+  /** All if absent. */
   readonly tenant?: string;
 }
 
@@ -53,7 +53,7 @@ async function keepBills(api: Api, period: Wanted, suffices: (bills: Bills) => b
   const open: Open = (header, signal) =>
     api.GET('/api/v2/operator/events/stream', { params: { header, query }, parseAs: 'stream', signal });
   const bills = new Map<string, Bill>();
-  // What has changed before the stream began, or was missed.
+  // True until changes before the stream, or missed ones, are counted.
   let isBehind = true;
   try {
     for await (const frame of followFrames(open, leave.signal)) {

@@ -1,6 +1,6 @@
 /**
- * What programs of tenants have in common: the typed client, made from the OpenAPI document, a
- * tenant of their own, and images whose containers run a script.
+ * Common parts of programs of tenants: the typed client, made from the OpenAPI document, a tenant
+ * of their own, and images whose containers run a script.
  */
 import type { Test } from 'tap';
 import { createApi, dataOf, writtenOf, type Api, type Schemas, type Written } from '../../../cli/client/api.ts';
@@ -38,7 +38,7 @@ export const create = (api: Api, body: Schemas['ContainerSpecPut']): Promise<Wri
     api.POST('/api/v2/containers', { body }) as Promise<{ data?: { data: Schemas['Container'] }; response: Response }>,
   );
 
-/** What became of a write: one request, which is answered when it is known. */
+/** Status after a write has settled: one request, answered when the outcome is known. */
 export const settled = (api: Api, id: string, generation: number | undefined): Promise<Schemas['WaitedStatus']> =>
   dataOf(
     api.GET('/api/v2/compute/{id}/wait', {

@@ -8,7 +8,7 @@ t.setTimeout(300_000);
 
 type Item = Schemas['ContainerItem'];
 
-/** What the page shows: a line for each name. `changed` is called with all of it. */
+/** Keeps the page up to date, a line for each name, and calls `changed` with all of it. */
 async function show(api: Api, signal: AbortSignal, changed: (page: Readonly<Record<string, string>>) => void) {
   const lines = new Map<string, readonly [name: string, line: string]>();
   let isWhole = false;

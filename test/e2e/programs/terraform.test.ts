@@ -8,7 +8,7 @@ t.setTimeout(300_000);
 
 type Document = Schemas['ContainerSpec'];
 
-/** What a provider keeps in its state. */
+/** State that a provider keeps. */
 interface State {
   readonly id: string;
   readonly etag: string;

@@ -16,7 +16,7 @@ import { launch } from './npm-start.ts';
 /** Such a block needs root and a second machine; test/e2e/vpn/wireguard.test.ts covers it. */
 const isForRoot = (block: string): boolean => /^wg-quick /m.test(block);
 
-/** What a recorded session types. */
+/** Input of a recorded session. */
 const typedIn = (session: string): string =>
   [...session.matchAll(/^\$ (.*\n)/gm)].map(([, command = '']) => command).join('');
 

@@ -26,7 +26,7 @@ export interface Options {
   readonly watch?: (said: Pick<Ran, 'out' | 'err'>, interrupt: () => void) => void;
   /** Called when it runs, with its Ctrl-C. */
   readonly started?: (interrupt: () => void) => void;
-  /** What is typed, line by line, each when the text before it was said. */
+  /** Lines to type, each once the text before it has appeared. */
   readonly typed?: readonly (readonly [after: RegExp, line: string])[];
 }
 

@@ -3,8 +3,8 @@ import type { ContainerId } from '../../../schemas/ids.ts';
 import type { Rig } from './rig.ts';
 
 /**
- * What the engine itself says that a running container uses; undefined: it can't read the cgroups
- * of its containers, and there is nothing to compare with.
+ * Stats of a running container by the engine itself; `undefined` if the engine can't read the
+ * cgroups of its containers, so that there is nothing to compare with.
  */
 export async function engineStats({ engine }: Rig, id: ContainerId): Promise<Stats | undefined> {
   const { Id } = await engine.only(id);

@@ -44,7 +44,7 @@ export interface RigOptions {
   readonly gateway?: Record<string, string>;
   readonly actors?: Record<string, string>;
   readonly agent?: Record<string, string>;
-  /** Whether the host has a tenant network: that needs Linux, root and the tool nft. */
+  /** True to give the host a tenant network, which needs Linux, root and the tool nft. */
   readonly hasNetwork?: boolean;
 }
 

@@ -48,7 +48,7 @@ export interface Load {
   readonly name: string;
   /** Pause between two containers. */
   readonly pauseMs: number;
-  /** Whether hosts run the containers: a deleted one is readable until its host has removed it. */
+  /** True if hosts run the containers: a deleted one is readable until its host has removed it. */
   readonly hasHosts: boolean;
   readonly signal: AbortSignal;
 }

@@ -42,7 +42,7 @@ export interface Network extends Readonly<Record<Side, Namespace>> {
   join(name: string, place: number): Promise<JoinedAt>;
 }
 
-/** Why this machine must skip a test in such a network, or false. In CI nothing is skipped. */
+/** Reason to skip a test in such a network on this machine, or false. CI skips nothing. */
 export async function skipWithoutNetwork(...needed: readonly ToolName[]): Promise<string | false> {
   if (inCi) return false;
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'network namespaces need Linux and root';

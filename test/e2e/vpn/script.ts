@@ -9,7 +9,7 @@ import { skipWithoutNetwork, type Joined } from './netns.ts';
 import type { VpnRig } from './rig.ts';
 import type { ToolName } from '../../../dev/fetch/tool-table.ts';
 
-/** Why this machine must skip a test that runs the script, or false. */
+/** Reason to skip a test that runs the script on this machine, or false. */
 export async function skipWithoutScript(...needed: readonly ToolName[]): Promise<string | false> {
   const curl = await run('curl', ['--version'], { deadlineMs: 10_000 }).catch(() => undefined);
   return (await skipWithoutNetwork(...needed)) || (curl?.code !== 0 && 'the script of docs/vpn.md needs curl');

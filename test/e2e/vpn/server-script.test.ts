@@ -124,7 +124,7 @@ t.test('the script of a VPN server', { skip: await skipWithoutScript(...tools) }
     await at(server, 'add', ['route', '172.16.0.0/12', 'via', wire.client.ipv4]);
     await at(server, 'add', ['route', 'unreachable', '2001:db8:86::/64']);
     t.ok((await asks()).includes('--load-all'));
-    // What is loaded within a second or two of strongSwan's start is loaded again.
+    // strongSwan loads again what was loaded within a second or two of its start.
     let again = await asks();
     for (let left = 20; left > 0 && again.includes('--load-all'); left--) {
       await delay(300);

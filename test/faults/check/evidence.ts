@@ -1,7 +1,7 @@
 /**
- * What later looks prove about earlier moments, so that the search skips what they contradict: a
- * container that a look finds was not gone before it, and one that a look misses and a later look
- * finds was not made before the first.
+ * Conclusions from later looks about earlier moments, so that the search skips what they
+ * contradict: a container that a look finds was not gone before it, and one that a look misses and
+ * a later look finds was not made before the first.
  */
 import type { Item, Look } from './model.ts';
 

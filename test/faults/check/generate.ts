@@ -20,7 +20,7 @@ export interface Shape {
   readonly clients: number;
   /** In total. */
   readonly operations: number;
-  /** One in so many gets no answer; 0: every one gets one. */
+  /** One in so many requests gets no answer; 0 if every one gets one. */
   readonly unknownOneIn: number;
   readonly capContainers: number;
   readonly names: number;
@@ -33,7 +33,7 @@ interface Kept {
   desired: 'running' | 'stopped' | 'removed';
   generation: number;
   version: Version;
-  /** Undefined: no update is under way. */
+  /** `undefined` if no update is under way. */
   previous: Version | undefined;
   update: NonNullable<Seen['update']>;
 }
@@ -128,7 +128,7 @@ class Tenant {
     return ok(view(kept, false));
   }
 
-  /** What a client may have read. */
+  /** The declaration that a client reads now; null if there is none. */
   declared(id: string): Declared | null {
     const kept = this.#kept.find((one) => one.id === id);
     return kept === undefined || kept.desired === 'removed' ? null : { version: kept.version, desired: kept.desired };

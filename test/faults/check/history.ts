@@ -6,20 +6,20 @@
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
 import type { UpdatePhaseShown } from '../../../schemas/api/container.ts';
 
-/** What a container is made from, as far as clients change it. */
+/** The part of a container's specification that clients change. */
 export interface Version {
   readonly tag: string;
   readonly cpuMillis: number;
   readonly memBytes: number;
 }
 
-/** What an ETag stands for. `desired` is null where the answer with the ETag did not say it. */
+/** The declaration with one ETag. `desired` is null if the answer with the ETag did not show it. */
 export interface Declared {
   readonly version: Version;
   readonly desired: 'running' | 'stopped' | null;
 }
 
-/** How far the newest update is. */
+/** Progress of the newest update. */
 export type UpdateSeen = 'none' | 'under way' | 'done' | 'rolled back';
 
 /** The judged part of a view of a container, which leaves out what its host reports. */
@@ -47,13 +47,13 @@ export interface Amounts {
   readonly memBytes: number;
 }
 
-/** Caps and usage of the whole tenant (`region=*`). Null: no cap. */
+/** Caps and usage of the whole tenant (`region=*`). A null cap is no cap. */
 export interface Quota {
   readonly usage: Amounts;
   readonly caps: { readonly [Dimension in keyof Amounts]: number | null };
 }
 
-/** What a client requested. */
+/** A client's request. */
 export type Request =
   | {
       readonly kind: 'create';
@@ -116,12 +116,12 @@ export interface Operation {
   readonly requestId?: string;
   /** In milliseconds and fractions, on one monotonic clock for all clients. */
   readonly invokedMs: number;
-  /** Null: never answered; the result is `unknown`. */
+  /** Null if no answer came; then the result is `unknown`. */
   readonly answeredMs: number | null;
   readonly result: Result;
 }
 
-/** What holds for all of a history. */
+/** Facts about a whole history. */
 export interface Terms {
   /** The caps of every tenant of the history. */
   readonly caps: Quota['caps'];

@@ -208,7 +208,7 @@ const isChange = (kind: Operation['request']['kind']): boolean =>
 const mayRollBack = (request: Operation['request'], goodTags: History['goodTags']): boolean =>
   request.kind === 'patch' && !(request.change.tag !== undefined && goodTags.includes(request.change.tag));
 
-/** What a look says about a container; undefined: nothing. */
+/** A look's evidence about a container; `undefined` if it has none. */
 function saidOf(id: string, look: Operation): 'absent' | Seen | undefined {
   const { request, result } = look;
   if (request.kind === 'list') {

@@ -22,8 +22,8 @@ export interface Holding {
   readonly generation: number;
   readonly version: Version;
   /**
-   * What a roll-back may bring back: what ran before the update, or before one whose end no answer
-   * has shown. None: no update is under way.
+   * Versions that a roll-back may restore: the version before the update, or before one whose end
+   * no answer has shown. Empty if no update is under way.
    */
   readonly fallbacks: readonly Version[];
   /** `done`: it is over, and still shown as under way while its version has not run. */
@@ -105,7 +105,7 @@ export type WriteAction =
       readonly name: string;
       /** Containers that it may have made; one, if it was answered. */
       readonly ids: readonly string[];
-      /** Stands for a container that no answer shows; null: it made none such. */
+      /** Id of a possible container that no answer shows; null if there can be none. */
       readonly unseenId: string | null;
       /** If not, its first host is unknown. */
       readonly isAnswered: boolean;
@@ -131,7 +131,7 @@ export type Sight =
 
 type Range = { readonly [Bound in 'least' | 'most']: Quota['usage'] };
 
-/** What one container takes: the larger of both versions until its update is over. */
+/** Amounts of one container: the larger of both versions until its update is over. */
 function amountsOf({ version, fallbacks, desired }: Holding): Range {
   const versions = [version, ...fallbacks];
   const of = (pick: (...amounts: number[]) => number, containers: number): Quota['usage'] => ({
@@ -160,7 +160,7 @@ export function usageOf(state: TenantState): Range {
 
 export const dimensions = ['containers', 'cpuMillis', 'memBytes'] as const;
 
-/** Every state that the write may lead to from this one; none: it cannot happen now. */
+/** Every state that the write may lead to from this one; empty if it can't happen now. */
 export function after(state: TenantState, action: WriteAction, terms: Terms): readonly TenantState[] {
   const { caps, startsAgain } = terms;
   switch (action.kind) {
@@ -257,7 +257,7 @@ function afterCreate(
     .flatMap((id) => made.map((holding) => state.with(id, holding, key)));
 }
 
-/** Its host confirmed the removal; undefined: it is not being removed. */
+/** State after its host confirmed the removal; `undefined` if it is not being removed. */
 export const removeGone = (state: TenantState, id: string): TenantState | undefined =>
   state.containers.get(id)?.desired === 'removed' ? state.without(id) : undefined;
 
@@ -277,7 +277,7 @@ export function place(state: TenantState, id: string, host: string | null): Tena
   });
 }
 
-/** How an update may have ended by now: the new version stays, or a former one is back. */
+/** Possible ends of an update by now: the new version stays, or a former one is back. */
 export function updateEnds(state: TenantState, id: string, goodTags: readonly string[]): readonly TenantState[] {
   const holding = state.containers.get(id);
   if (holding === undefined || holding.fallbacks.length === 0) return [];
@@ -299,7 +299,7 @@ export const shows = (seen: Seen, holding: Holding): boolean =>
   (seen.desired === null || seen.desired === holding.desired) &&
   (seen.generation === null || seen.generation === holding.generation);
 
-/** Whether a look in this state may show this. */
+/** True if a look in this state may show this. */
 export function matches(state: TenantState, sight: Sight, caps: Quota['caps']): boolean {
   const { containers } = state;
   switch (sight.kind) {

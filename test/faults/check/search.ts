@@ -236,7 +236,7 @@ function* steps(
   }
 }
 
-/** What a write without an answer may have done, by later evidence. */
+/** Possible effects of a write without an answer, by later evidence. */
 function possibly({ action, mustHappen }: Write, nowMs: number, evidence: Evidence): WriteAction | undefined {
   if (mustHappen) return action;
   switch (action.kind) {
@@ -394,7 +394,7 @@ function want(state: TenantState, sight: Sight, { tokens, gone, hosts, updates }
   }
 }
 
-/** Whether a change of any of these may show in the look. */
+/** True if a change of any of these may show in the look. */
 function isAbout(state: TenantState, sight: Sight, tokens: ReadonlySet<string>): boolean {
   switch (sight.kind) {
     case 'there':

@@ -36,7 +36,7 @@ export interface TroubledEngine {
    * unlucky tenant fails with 500.
    */
   setTrouble(isOn: boolean): void;
-  /** Whether containers write lines while they run. */
+  /** Turns lines of running containers on or off. */
   setTalking(isOn: boolean): void;
   /**
    * Ends a container of the unlucky tenant and one of those that are updated, and removes a job

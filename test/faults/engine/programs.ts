@@ -1,6 +1,6 @@
 /**
- * What the programs in the images of a run do: they write numbered lines, crash, or end by
- * themselves. What they did is the truth that logs and statuses are judged by.
+ * The programs in the images of a run: they write numbered lines, crash, or end by themselves. Logs
+ * and statuses are judged by what they did.
  */
 import { setMaxListeners } from 'node:events';
 import { sleep } from '../../../lib/time/backoff.ts';
@@ -24,15 +24,15 @@ export interface Series {
 export interface Run {
   readonly container: string;
   readonly tag: string;
-  /** Whether the agent asked for its stop, also in a call that failed. */
+  /** True if the agent asked for its stop, also in a call that failed. */
   wasAsked: boolean;
-  /** Undefined: it still runs. */
+  /** `undefined` while it runs. */
   end: RunEnd | undefined;
 }
 
 export interface RunEnd {
   readonly exitCode: number;
-  /** Who ended it: the program itself, somebody beside the agent, or a call of the agent. */
+  /** Cause of the end: the program itself, a person beside the agent, or a call of the agent. */
   readonly by: 'itself' | 'hand' | 'agent';
 }
 
@@ -44,9 +44,9 @@ export interface Programs {
   asked(made: SimulatedContainer, hears: boolean): void;
   /** The program ends by itself. */
   end(made: SimulatedContainer, exitCode: number): void;
-  /** Somebody ends a container and removes it. */
+  /** Ends and removes a container, as a person does by hand. */
   remove(made: SimulatedContainer): void;
-  /** Whether they write between their starts and their ends. */
+  /** Turns lines between their starts and their ends on or off. */
   setTalking(isOn: boolean): void;
   stop(): void;
 }

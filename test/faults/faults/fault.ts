@@ -1,9 +1,9 @@
-/** What a fault is. Its plan depends on the seed only, so a seed can be repeated. */
+/** The form of a fault. Its plan depends on the seed only, so a seed can be repeated. */
 import type { Random } from '../../actors/support/random.ts';
 import type { World } from '../world/world.ts';
 
 export interface Planned {
-  /** What happens to which part, in words. */
+  /** Description of the fault and of the part that it strikes. */
   readonly text: string;
   /** Between injection and repair. */
   readonly holdMs: number;
@@ -12,9 +12,9 @@ export interface Planned {
 }
 
 export interface Injected {
-  /** What it found out on the way, such as which server led. */
+  /** Fact found out on the way, such as the server that led. */
   readonly note?: string;
-  /** What was not as it must be while the fault lasted, in words. */
+  /** Descriptions of what was wrong while the fault lasted. */
   readonly faults?: readonly string[];
   heal(): Promise<void>;
 }

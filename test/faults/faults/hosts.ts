@@ -1,6 +1,6 @@
 /**
- * What befalls a host alone: it is away until its credentials have ended; or it is cut off, may run
- * nothing then, and has an update under way that replaced another.
+ * Faults of a single host: it is away until its credentials have expired; or it is cut off and may
+ * run nothing, while an update that replaced another is under way.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { decodeIdentity, hasExpired, identityPath, userOf } from '../../../host-agent/link/identity/identity.ts';

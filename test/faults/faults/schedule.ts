@@ -1,4 +1,4 @@
-/** Which faults a run has and in which order, from its seed alone. */
+/** The faults of a run and their order, from its seed alone. */
 import { createRandom, type Random } from '../../actors/support/random.ts';
 import { clockFaults } from './clock.ts';
 import { diskFaults } from './disk.ts';
@@ -27,7 +27,7 @@ export interface ScheduleOptions {
   readonly count: number;
   readonly hasWire: boolean;
   readonly actors: readonly ['a1', ...'a2'[]];
-  /** Only kinds with these names; empty: all. */
+  /** Only kinds with these names; all if empty. */
   readonly only: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * Whether JetStream itself works: the harness writes to the streams that owners write to, past our
- * programs, on a connection of its own to each server. What these writes lack is JetStream's part
- * of an unavailability; the rest is ours.
+ * Availability of JetStream itself: the harness writes to the streams that owners write to, past
+ * our programs, on a connection of its own to each server. Gaps in these writes are JetStream's
+ * part of an unavailability; the rest is ours.
  *
  * Leases and journals get a key that nothing reads. A bucket of a partition must have no key that
  * its owner did not write, so its leader is only asked to read one.
@@ -18,7 +18,7 @@ import { lengthMs, silences, type Span } from './silence.ts';
 import { tenants } from './tenants.ts';
 
 export interface JetStreamProbes {
-  /** When, in this span, JetStream did not serve some stream that the tenant's partition needs. */
+  /** Parts of the span in which a stream that the tenant's partition needs was not served. */
   outages(tenant: string, span: Span): Span[];
   stop(): Promise<void>;
 }

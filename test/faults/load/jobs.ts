@@ -10,11 +10,11 @@ import { compute, containerIn } from './requests.ts';
 import { jobsTenant, jobTag } from './tenants.ts';
 import type { Load } from './updates.ts';
 
-/** What was asked of a job. */
+/** Requests about a job, as far as they bound its runs. */
 export interface Job {
   readonly id: string;
   /**
-   * How often each version may run: for its update, and for each start while it may be declared.
+   * Most runs of each version: one for its update, and one for each start while it may be declared.
    */
   readonly mayRun: Map<string, number>;
   /** A start was answered with success. */

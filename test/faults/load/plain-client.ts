@@ -14,7 +14,7 @@ export type Call = Pick<HttpCall, 'method' | 'path' | 'body' | 'headers'>;
 
 export interface PlainClient {
   send(call: Call): Promise<Outcome>;
-  /** Repeats until it is done or refused with 4xx; undefined: the signal aborted. */
+  /** Repeats until the request is done or refused with 4xx; `undefined` if the signal aborted. */
   insist(call: Call, signal: AbortSignal): Promise<Exclude<Outcome, { kind: 'unknown' }> | undefined>;
   close(): void;
 }

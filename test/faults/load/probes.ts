@@ -1,5 +1,5 @@
 /**
- * Whether every tenant is served. Probes send a read of each tenant to each gateway and a write to
+ * Availability for every tenant. Probes send a read of each tenant to each gateway and a write to
  * its home, at a steady rate whether or not earlier ones were answered; if the home is silent,
  * writes go to the other gateway too. A tenant is served as long as one gateway answers: a load
  * balancer would use that one.

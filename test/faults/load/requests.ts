@@ -110,9 +110,7 @@ function fullResultOf(request: Request, heard: Heard): Result {
   return { kind: 'refused', code: error, ...(nameTaken ? { nameTaken } : {}) };
 }
 
-/**
- * What a client learned, without the generation where the checker does not judge it (tenants.ts).
- */
+/** Result for a client, without the generation if the checker does not judge it (tenants.ts). */
 export function resultOf(request: Request, heard: Heard, tenant: string): Result {
   const result = fullResultOf(request, heard);
   if (exactTenants.includes(tenant) || result.kind !== 'ok' || result.told.of !== 'container') return result;

@@ -14,7 +14,7 @@ export function silences(answersMs: readonly number[], span: Span): Span[] {
   return edges.slice(1).map((toMs, index) => ({ fromMs: edges[index] ?? toMs, toMs }));
 }
 
-/** How much of `span` is in one of the others or in several. */
+/** Length of the part of `span` that lies in at least one of the others. */
 export function coveredMs(span: Span, others: readonly Span[]): number {
   let coveredToMs = span.fromMs;
   let sumMs = 0;

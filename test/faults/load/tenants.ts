@@ -37,7 +37,7 @@ export const updatesTenant = 'updates';
 export const jobsTenant = 'jobs';
 export const allTenants: readonly string[] = [...tenants, updatesTenant, jobsTenant];
 
-/** How a program ends by itself, counted from its start. */
+/** End of a program by itself, counted from its start. */
 export interface Ending {
   readonly afterMs: number;
   readonly exitCode: number;
@@ -46,7 +46,7 @@ export interface Ending {
 /** @param count makes the tag differ from all others of the run */
 export const jobTag = ({ afterMs, exitCode }: Ending, count: number): string => `ends-${exitCode}-${afterMs}-${count}`;
 
-/** Undefined: it runs until it is stopped. */
+/** `undefined` if it runs until it is stopped. */
 export function endingOf(tag: string): Ending | undefined {
   const [, exitCode, afterMs] = /^ends-(\d+)-(\d+)-/.exec(tag) ?? [];
   return exitCode === undefined ? undefined : { exitCode: Number(exitCode), afterMs: Number(afterMs) };

@@ -15,7 +15,7 @@ import type { Gateway, World } from '../world/world.ts';
 const clientsPerTenant = 4;
 const readers: readonly number[] = [3];
 const quietPauseMaxMs = 200;
-/** How long a client avoids a gateway after a failed request. */
+/** Time for which a client avoids a gateway after a failed request. */
 const awayMs = 3_000;
 const namesPerTenant = 12;
 /**
@@ -67,7 +67,7 @@ interface Read {
   readonly declared: Declared;
 }
 
-/** What an answer to the request leaves of the container; null: it does not say. */
+/** Desired state after a success of the request; null if its answer does not show it. */
 const desiredAfter = ({ kind }: Request): Declared['desired'] =>
   kind === 'start' ? 'running' : kind === 'stop' ? 'stopped' : null;
 

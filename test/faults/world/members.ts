@@ -1,4 +1,4 @@
-/** Which actors processes there are, as their leases say. */
+/** Actors processes, by their leases. */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -14,7 +14,7 @@ export interface Member {
 
 const shape = Compile(Type.Object({ state: Type.String(), partitions: Type.Array(Type.Integer()) }));
 
-/** All members that nobody has declared dead; the answer may be stale. */
+/** Members that are not declared dead; the answer may be stale. */
 export async function membersOf(nc: NatsConnection): Promise<Member[]> {
   const all = await createJetStreamMemberStore(nc).list();
   return all.flatMap(({ id, value }) => {

@@ -16,8 +16,8 @@ export interface Controlled {
   pause(): void;
   resume(): void;
   /**
-   * Whether a load balancer sends it requests: not from its SIGTERM on, when `/readyz` says so, and
-   * not until it is ready again. Absent: it serves no clients.
+   * True if a load balancer sends it requests: not after its SIGTERM, when `/readyz` says so, and
+   * not until it is ready again. Absent if it serves no clients.
    */
   isReady?(): boolean;
 }

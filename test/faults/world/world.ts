@@ -49,7 +49,7 @@ export interface World {
   readonly agentSettings: Record<string, string>;
   token(tenant: string, scope?: string): Promise<string>;
   members(): Promise<Member[]>;
-  /** The server that leads a stream now; undefined: it has no leader. */
+  /** The server that leads a stream now; `undefined` if it has no leader. */
   leaderOf(stream: string): Promise<NatsPlaceName | undefined>;
   /** Asks this server to lead the stream; it may not happen. */
   giveLead(stream: string, server: NatsPlaceName): Promise<void>;

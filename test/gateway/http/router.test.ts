@@ -5,7 +5,7 @@ import { createRouter } from '../../../gateway/http/router.ts';
 const router = createRouter(routes);
 const id = '01234567-89ab-7cde-8f01-23456789abcd';
 
-/** What a match comes to, in one word. */
+/** A match as text. */
 function told(method: string, path: string): string {
   const match = router.match(method, path);
   switch (match.kind) {

@@ -1,4 +1,4 @@
-/** What generators of clients, and clients that check answers, need of the document. */
+/** Forms of the document that generators of clients need, and clients that check answers. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import t from 'tap';
 import { openApiDocument } from '../../../gateway/openapi/document.ts';

@@ -1,4 +1,4 @@
-/** How long a revocation is kept, and when the other gateways hear of it. */
+/** Retention of revocations, and their announcement to the other gateways. */
 import fc from 'fast-check';
 import t from 'tap';
 import { matchesToken } from '../../../schemas/api/tenant.ts';

@@ -1,4 +1,4 @@
-/** Which keys issue the credentials of hosts, by the file of the account HOSTS. */
+/** Keys that issue the credentials of hosts, by the file of the account HOSTS. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeAccount } from '@nats-io/jwt';

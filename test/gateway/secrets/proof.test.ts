@@ -1,4 +1,4 @@
-/** Whether the enrolled agent of a host has asked for a value: every part of a proof counts. */
+/** Proofs that the enrolled agent of a host asks for a value: every part of one counts. */
 import { encodeUser } from '@nats-io/jwt';
 import { createAccount, createCurve, createUser } from '@nats-io/nkeys';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** How a gateway seals what a tenant puts, over an owner's decisions (ADR 37). */
+/** Sealing of a tenant's values by a gateway, over decisions of the owner (ADR 37). */
 import t from 'tap';
 import { secretRoutes } from '../../../gateway/secrets/routes.ts';
 import { Vault } from '../../../gateway/vault/vault.ts';

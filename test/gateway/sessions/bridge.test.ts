@@ -1,4 +1,6 @@
-/** What passes, waits and ends between a client's WebSocket and a tunnel, in virtual time. */
+/**
+ * The bridge between a client's WebSocket and a tunnel: its windows and its ends, in virtual time.
+ */
 import t from 'tap';
 import { Bridge } from '../../../gateway/sessions/bridge.ts';
 import { forwardFraming } from '../../../gateway/sessions/framing.ts';

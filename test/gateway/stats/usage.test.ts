@@ -1,4 +1,4 @@
-/** What a question about usage asks for, and how its answer shows sums. */
+/** Hours that a question about usage names, and sums in its answer. */
 import t from 'tap';
 import { hoursOf, viewOf } from '../../../gateway/stats/usage.ts';
 import { hourMs, type Sum } from '../../../schemas/records/usage.ts';

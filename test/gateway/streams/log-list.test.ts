@@ -1,4 +1,4 @@
-/** Which containers' lines are listed together, in which order, and what is refused. */
+/** Lists of log lines: the containers of a list, the order of the lines, and refusals. */
 import t from 'tap';
 import type { CallOf } from '../../../gateway/call.ts';
 import { logListHandler } from '../../../gateway/streams/log-list.ts';

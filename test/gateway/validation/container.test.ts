@@ -330,7 +330,7 @@ t.test('any JSON: a spec of eleven fields, or faults with words', async (t) => {
       const valid = validateCreate(JSON.parse(JSON.stringify(body)));
       if (valid.ok) {
         t.equal(Object.keys(valid.value).length, 11);
-        // What was accepted is accepted again as it was filled in.
+        // An accepted body with its defaults filled in is accepted again.
         t.same(validateCreate(JSON.parse(JSON.stringify(valid.value))), valid);
         return;
       }

@@ -17,7 +17,7 @@ const place: SecretPlace = {
 const network = 'demo' as NetworkName;
 const tenant = 'acme' as TenantId;
 
-/** Why it does not open; undefined where it does. */
+/** Reason why it does not open; `undefined` if it does. */
 function whyClosed(vault: Vault, at: SecretPlace, sealed: string): SealError['why'] | undefined {
   try {
     vault.open(at, sealed as Sealed);

@@ -1,4 +1,6 @@
-/** What a gateway asks for one-time links, what it shows of them, and what it tells nobody. */
+/**
+ * One-time links at a gateway: its asks, its answers, and the token that it reveals to nobody else.
+ */
 import t from 'tap';
 import { hashOfToken, newToken, parseToken, tokenOfLink } from '../../../gateway/auth/random-tokens.ts';
 import { linkRoutes } from '../../../gateway/vpn/links.ts';

@@ -1,4 +1,4 @@
-/** What follows from how full the disk is; the disk is the one of the test, the thresholds move. */
+/** Reactions to the fill level of the disk: the test's own disk, with changing thresholds. */
 import { tmpdir } from 'node:os';
 import { setImmediate as settled } from 'node:timers/promises';
 import t from 'tap';

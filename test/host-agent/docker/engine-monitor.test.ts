@@ -1,4 +1,4 @@
-/** When the engine counts as away, and what makes the agent look again, in virtual time. */
+/** Outages of the engine, and events that make the agent look again, in virtual time. */
 import t from 'tap';
 import type { EngineEvent } from '../../../host-agent/docker/answers.ts';
 import type { Engine } from '../../../host-agent/docker/engine.ts';
@@ -18,7 +18,7 @@ const backoff = { minMs: 1000, maxMs: 60_000 };
 interface Scene {
   readonly world: World;
   readonly monitor: EngineMonitor;
-  /** What happened, with its time, since the last call. */
+  /** Callbacks since the last call, with their times. */
   readonly told: () => string[];
   /** Since when events are heard, or not: with the number of things that happened before. */
   readonly watched: readonly string[];

@@ -1,4 +1,4 @@
-/** What the doctor says of engines, old and new, and of engines that do not answer. */
+/** Findings of the doctor about engines, old and new, and about engines that do not answer. */
 import t from 'tap';
 import { askEngine, engineFault, judgeEngine, type EngineInfo } from '../../../host-agent/doctor/engine.ts';
 import type { DaemonSettings } from '../../../host-agent/doctor/daemon.ts';

@@ -1,4 +1,4 @@
-/** When containers are checked, and what a look at one shows. */
+/** The schedule of health checks, and what a look at a container shows of them. */
 import t from 'tap';
 import { createHealthChecks } from '../../../host-agent/health/checks.ts';
 import type { Endpoint, Probe } from '../../../host-agent/health/probe.ts';

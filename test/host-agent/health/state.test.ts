@@ -1,4 +1,4 @@
-/** What checks make of a container's health. */
+/** A container's health after a row of checks. */
 import t from 'tap';
 import { afterCheck, nextCheckMs, unchecked, type HealthState } from '../../../host-agent/health/state.ts';
 

@@ -1,4 +1,4 @@
-/** Which pull is next: tables, and properties of every mix of tenants and registries. */
+/** The choice of the next pull: tables, and properties of every mix of tenants and registries. */
 import t from 'tap';
 import fc from 'fast-check';
 import { hasRoomAside, nextPull, type PullAsk, type RunningPull } from '../../../host-agent/images/pull-slots.ts';

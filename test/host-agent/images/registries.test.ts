@@ -1,4 +1,4 @@
-/** Which registries the agent lets its engine reach. */
+/** Registries that the agent lets its engine reach. */
 import t from 'tap';
 import { createPermit, isVouched, type RegistryFault } from '../../../host-agent/images/registries.ts';
 import { settings } from '../../../host-agent/settings.ts';

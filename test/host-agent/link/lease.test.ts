@@ -1,6 +1,6 @@
 /**
- * How long containers run without the control plane, over restarts of the agent, and when the
- * control plane may assume that they have stopped.
+ * Time for which containers run without the control plane, over restarts of the agent, and the
+ * moment from which the control plane may assume that they have stopped.
  */
 import t, { type Test } from 'tap';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

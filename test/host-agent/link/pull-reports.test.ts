@@ -1,4 +1,4 @@
-/** The progress of pulls is told at a bounded rate, and only what is new. */
+/** The progress of pulls is reported at a bounded rate, and only when it has changed. */
 import { setImmediate as settled } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { reportPulls } from '../../../host-agent/link/pull-reports.ts';

@@ -1,4 +1,4 @@
-/** When a host asks its owners, and for which partitions, in virtual time. */
+/** The schedule of a host's syncs and their partitions, in virtual time. */
 import t from 'tap';
 import {
   alsoDue,
@@ -28,7 +28,7 @@ const all = Array.from({ length: partitions }, (_, partition) => partition);
 interface Scene {
   readonly world: World;
   readonly loop: SyncLoop;
-  /** What the loop asked and said, with its time, since the last call. */
+  /** Asks and messages of the loop since the last call, with their times. */
   readonly did: () => string[];
   /** Partitions whose owners answer; `refusing`: another cluster answers. */
   readonly owners: { answering: readonly number[]; isRefusing: boolean };

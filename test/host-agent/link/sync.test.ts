@@ -72,7 +72,7 @@ function ask({ desired = emptyDesired('c1'), only, strangers = [], late = [] }: 
   return { ...owners, did, asked, result, current: () => desired, end: () => ending.abort() };
 }
 
-/** What an ask says that gets no answer. */
+/** The ask of a sync that gets no answer. */
 function asking(given: Given): SyncAsk | undefined {
   const { asked, end } = ask(given);
   end();

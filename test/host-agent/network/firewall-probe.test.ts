@@ -1,4 +1,4 @@
-/** What a probe from inside a container proves, with an engine played by its answers. */
+/** Conclusions from a probe inside a container; the engine is played by its answers. */
 import { Readable } from 'node:stream';
 import t from 'tap';
 import type { Network } from '../../../host-agent/docker/answers.ts';

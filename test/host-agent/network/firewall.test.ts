@@ -1,4 +1,4 @@
-/** What the agent does about its rules, given the answers of nft and of a probe in a container. */
+/** Actions of the agent on its rules, given the answers of nft and of a probe in a container. */
 import { Registry } from 'prom-client';
 import t from 'tap';
 import type { Network } from '../../../host-agent/docker/answers.ts';

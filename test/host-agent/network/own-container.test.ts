@@ -1,4 +1,4 @@
-/** Whether this program is in a container, by what the kernel says of its mounts. */
+/** Detection of the program's own container, by the kernel's list of its mounts. */
 import t from 'tap';
 import { ownContainerIn } from '../../../host-agent/network/own-container.ts';
 

@@ -1,4 +1,4 @@
-/** What a policy makes of the end of a run, of a stop, and of failed health checks (ADR 36). */
+/** Effects of a policy after the end of a run, a stop, and failed health checks (ADR 36). */
 import t from 'tap';
 import { describe } from '../../../host-agent/reconcile/describe.ts';
 import { absent, type EngineState, type Found } from '../../../host-agent/docker/observed.ts';

@@ -41,7 +41,7 @@ const updating: Wanted = {
   update: { since: 4, previous: { container: old, spec: oldSpec } },
 };
 
-/** How the engine takes a step, or what happens beside it. */
+/** Outcome of a step on the engine, or an event beside it. */
 type Luck = 'well' | 'retry' | 'failed' | 'outage' | 'changed' | 'crash' | 'killed' | 'gone';
 const anyLuck: fc.Arbitrary<Luck> = fc.oneof(
   { weight: 5, arbitrary: fc.constant<Luck>('well') },
@@ -81,7 +81,7 @@ interface World {
   preparation: RestartState;
   atMs: number;
   made: number;
-  /** What copies are made for. */
+  /** Placement that copies are made for. */
   placement: number;
   /** The version of each start that was no failure of the engine. */
   readonly started: string[];

@@ -89,7 +89,7 @@ const anyRestartState: fc.Arbitrary<RestartState> = fc
   })
   .map((changes) => restartState(changes));
 
-/** What the engine does with a step: mostly succeed, sometimes fail. */
+/** Outcome of a step on the engine: mostly success. */
 type Luck = 'well' | 'retry' | 'failed' | 'outage' | 'changed' | 'crash';
 const anyLuck: fc.Arbitrary<Luck> = fc.oneof(
   { weight: 6, arbitrary: fc.constant<Luck>('well') },

@@ -364,7 +364,7 @@ t.test('a sandbox whose network was taken is removed, and its container gets ano
   const container = await place(1, sandbox);
   await engine.start(container);
   const lookWith = async (networks: object | null | undefined) => {
-    // What the engine lists after `docker network disconnect -f`: a network is missing there.
+    // The list of the engine after `docker network disconnect -f`, where a network is missing.
     const listAll = async () =>
       (await engine.listAll()).map((each) =>
         each.Id === sandbox && networks !== undefined

@@ -10,7 +10,7 @@ import {
 
 const failed = 'OCI runtime exec failed: exec failed: ';
 
-/** In the words of runc 1.0 to 1.2, crun and Docker 20.10 to 28. */
+/** Messages of runc 1.0 to 1.2, crun and Docker 20.10 to 28. */
 const rows: readonly (readonly [detail: string, sentence: string])[] = [
   [
     `${failed}container_linux.go:380: starting container process caused: exec: "hunter2": executable file not found in $PATH: unknown`,

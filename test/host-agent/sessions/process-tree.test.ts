@@ -1,4 +1,4 @@
-/** Which processes are signalled, on a `/proc` that the test writes. */
+/** Signals to processes, on a `/proc` that the test writes. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

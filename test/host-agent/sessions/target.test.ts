@@ -1,4 +1,4 @@
-/** Which container a session is about, by what is wanted here and what the engine has. */
+/** The container of a session, by what is wanted here and what the engine has. */
 import t from 'tap';
 import { targetOf } from '../../../host-agent/sessions/target.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';

@@ -1,4 +1,4 @@
-/** What the fake control plane knows, and its answers to syncs. */
+/** State of the fake control plane, and its answers to syncs. */
 import type { DesiredContainer, DesiredVersion, SyncAnswer } from '../../../schemas/wire/host.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { container } from './decisions.ts';
@@ -59,7 +59,7 @@ export function answersFor(state: State, partition: number, held: readonly numbe
 export const defaults = (id: ContainerId): DesiredContainer =>
   container({ id, generation: 1, repository: null, tag: 'latest' });
 
-/** What a container is made from. */
+/** The version in a desired container. */
 export const versionOf = (container: DesiredContainer): DesiredVersion => {
   const { registry, repository, tag, digest, pull_policy, ports, env, cpu_millis, mem_bytes } = container;
   const { secret_refs, config_files, policy, secrets } = container;

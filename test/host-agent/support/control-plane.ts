@@ -100,7 +100,7 @@ export interface ControlPlane {
   hellos(): Hello[];
   /** Faults of the protocol: a `seq` that did not rise, a message that does not decode. */
   faults(): string[];
-  /** Whether the stream takes and acknowledges log blocks. */
+  /** Makes the stream take and acknowledge log blocks, or not. */
   capture(isOn: boolean): Promise<void>;
   /** Lines of LOGS in the order of the stream, including repetitions. */
   capturedLines(id: ContainerId): Promise<LogEntry[]>;

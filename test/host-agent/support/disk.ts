@@ -11,7 +11,7 @@ export const quietDisk = (): StateDisk => createStateDisk(createFaults(quietLog)
 
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** Why this machine must skip tests with small disks, or false. */
+/** Reason to skip tests with small disks on this machine, or false. */
 export const skipWithoutMounts = canMount ? false : 'mounting a tmpfs needs Linux and root';
 
 /** Puts a disk of its own under the folder. */

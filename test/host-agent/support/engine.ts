@@ -32,7 +32,7 @@ export interface EngineView {
   containers(id?: ContainerId): Promise<Inspected[]>;
   /** The one container of this id. */
   only(id: ContainerId): Promise<Inspected>;
-  /** What the one container of this id has its network of: its sandbox, or itself. */
+  /** The container whose network the one container of this id uses: its sandbox, or itself. */
   networked(id: ContainerId): Promise<Inspected>;
   /** Names of the volumes that bear the labels of this container. */
   volumes(id: ContainerId): Promise<string[]>;

@@ -1,4 +1,4 @@
-/** What an agent and its operator ask of the gateway: enrolment, and whether it is ready. */
+/** Requests of an agent and its operator: enrolment, and readiness. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';

@@ -58,7 +58,7 @@ export async function pushLayers(
   return { repository, tag, layers };
 }
 
-/** How a layer is sent: as fast as it can be, a few bytes at a time, or a part and then nothing. */
+/** Pace of a layer: as fast as it can be, a few bytes at a time, or a part and then nothing. */
 export type Pace = 'fast' | { readonly bytes: number; readonly everyMs: number } | { readonly stopAfter: number };
 
 export interface SlowRegistry {

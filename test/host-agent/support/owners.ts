@@ -14,7 +14,9 @@ export const answerOf = (partition: number, more: Partial<SyncAnswer> = {}): Syn
 
 const ignore = (): void => {};
 
-/** What a sync works with, where there is no stranger, and nobody hears more than a test says. */
+/**
+ * Parts of a sync, with no strangers and with callbacks that do nothing unless a test gives others.
+ */
 export const syncParts = (
   { desired, accept }: { readonly desired: () => DesiredSet; readonly accept: (next: DesiredSet) => void },
   more: Partial<SyncParts> = {},
@@ -69,7 +71,7 @@ export function createOwners(onAsk: (asked: Asked) => void = () => {}) {
     say: (...said: readonly (object | string)[]) => {
       for (const one of said) deliver({ data: Buffer.from(typeof one === 'string' ? one : JSON.stringify(one)) });
     },
-    /** What the server says where nobody owns a partition. */
+    /** Answers as the server does for a partition without an owner. */
     sayNobodyIsThere: () => deliver({ data: new Uint8Array(), headers: { code: 503 } as MsgHdrs }),
   };
 }

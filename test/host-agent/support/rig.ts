@@ -1,4 +1,4 @@
-/** What a test of a running agent needs: engine, registry, control plane and agent. */
+/** Surroundings of a test of a running agent: engine, registry, control plane and agent. */
 import type { Test } from 'tap';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

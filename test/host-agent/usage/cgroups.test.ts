@@ -1,4 +1,4 @@
-/** Where the agent finds a container's counters, by the kernel's files of both versions. */
+/** Counters of a container, found by the kernel's files of both versions. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';

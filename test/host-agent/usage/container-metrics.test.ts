@@ -1,4 +1,4 @@
-/** What containers use, as metrics of the agent. */
+/** Use of containers, as metrics of the agent. */
 import { Registry } from 'prom-client';
 import t from 'tap';
 import type { KnownContainer } from '../../../host-agent/docker/cached-engine.ts';

@@ -1,4 +1,4 @@
-/** What the ledger of an agent makes of samples, ends, restarts and clocks. */
+/** The ledger of an agent over samples, ends, restarts and changes of the clock. */
 import fc from 'fast-check';
 import t from 'tap';
 import { Ledger, beginLedger, spread, type LedgerState, type PeerCounted } from '../../../host-agent/usage/ledger.ts';
@@ -296,7 +296,7 @@ t.test('an hour that a clock shows again and again holds no more than owners tak
   t.end();
 });
 
-/** What may happen to an agent while one run goes on. */
+/** Events of an agent while one run goes on. */
 const happening = fc.oneof(
   {
     weight: 6,
@@ -311,7 +311,7 @@ const happening = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       kind: fc.constant('set' as const),
-      // A smaller step than usageClockStepMs can't be told from two readings that lie apart.
+      // A smaller step than usageClockStepMs looks like two readings that lie apart.
       aheadMs: fc.oneof(fc.constant(0), fc.integer({ min: -36_000, max: 360_000 })).map((seconds) => seconds * 1000),
     }),
   },

@@ -1,4 +1,4 @@
-/** Which ends the agent takes for those of containers that were out of memory. */
+/** Ends of runs that the agent attributes to a lack of memory. */
 import t from 'tap';
 import type { Inspection } from '../../../host-agent/docker/answers.ts';
 import type { CachedEngine } from '../../../host-agent/docker/cached-engine.ts';

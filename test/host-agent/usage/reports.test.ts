@@ -1,4 +1,4 @@
-/** What an agent keeps of usage on its disk, and sends until its owners have it. */
+/** Usage that an agent keeps on its disk, and sends until its owners have it. */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -23,7 +23,7 @@ const at = (ms: number): string => new Date(noon + ms).toISOString();
 const idOf = (number: number): ContainerId =>
   `0190a000-0000-7000-8000-${String(number).padStart(12, '0')}` as ContainerId;
 
-/** What the clocks of the machine show. */
+/** Readings of the machine's clocks. */
 interface Clocks {
   nowMs: number;
   steadyMs: number;

@@ -1,4 +1,4 @@
-/** Which cluster a process serves: it makes one, joins an existing one, and refuses another. */
+/** The cluster of a process: it makes one, joins an existing one, and refuses another. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';

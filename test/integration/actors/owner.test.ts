@@ -474,7 +474,7 @@ t.test('a fenced host is settled only after its agent had time to stop everythin
   await startOwner(t, ground, { fenceMarginMs: 1000 });
   const tenant = tenantId('acme');
   const stopsAfterMs = 500;
-  /** What the agent of each host reported last. */
+  /** Reports of each host's agent, in their order. */
   const told: Record<string, readonly ({ stops_after_ms: number | null } | undefined)[]> = {
     stops: [{ stops_after_ms: stopsAfterMs }],
     never: [{ stops_after_ms: null }],

@@ -1,4 +1,6 @@
-/** What hosts report of usage, on real servers: who may, and what is kept of it (ADR 40). */
+/**
+ * Usage reports of hosts on real servers: the hosts that may send them, and what is kept (ADR 40).
+ */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { createUsageStore } from '../../../actors/usage/store.ts';

@@ -40,7 +40,7 @@ t.test('a start loads the packages that its command needs', async (t) => {
   const here = { server: url, token: `${Buffer.from('{}').toString('base64url')}.${claims}.x` };
   const config = join(folder, 'config.json');
   writeFileSync(config, JSON.stringify({ current: 'here', profiles: { here } }), { mode: 0o600 });
-  // What was meant by a misspelt word is found by its distance.
+  // A misspelt word is compared with the known ones by its edit distance.
   const own = ['commander', 'fastest-levenshtein'];
   const api = [...own, 'openapi-fetch'];
   const lines: readonly (readonly [line: string, packages: readonly string[]])[] = [

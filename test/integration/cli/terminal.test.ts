@@ -1,4 +1,4 @@
-/** What only a person at a terminal sees: colours, and questions. */
+/** Output for a person at a terminal only: colours and questions. */
 import { existsSync, readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import t from 'tap';

@@ -18,7 +18,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 
 t.setTimeout(300_000);
 
-/** What a program does: the least of a body, maps, and values of later releases. */
+/** A program with smallest bodies, maps, and values of later releases. */
 const program = `
 import createClient from 'openapi-fetch';
 import type { components, paths } from './api';

@@ -55,7 +55,7 @@ t.test('the file is as the Compose Specification says', (t) => {
 });
 
 t.test('every setting of the programs exists and has a valid value', (t) => {
-  // What setup.sh writes to .env.
+  // Variables that setup.sh writes to .env.
   const given = {
     HOSTS_ACCOUNT: createAccount().getPublicKey(),
     PUBLIC_URL: 'https://api.example.net',

@@ -51,7 +51,7 @@ t.test('the first hour, up to the start of the agent', { skip }, async (t) => {
   const script = [
     'set -euo pipefail',
     "trap 'tail -n 5 /tmp/*.log' ERR",
-    // What the packages bring, which the machine of the test has elsewhere.
+    // The account that the packages make; the machine of the test has the programs from elsewhere.
     'useradd --system --user-group --no-create-home nats',
     ...parts.flatMap((part) => [
       ...(part === 'an issuer of tokens' ? [`cp ${folder}/issuer.mjs /root/longshore-issuer/`] : []),

@@ -57,7 +57,7 @@ export function machineCopy(t: Test): MachineCopy {
           `cd ${folder}/layers`,
           'mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root',
           'mount -t proc proc root/proc && mount --rbind /dev root/dev && mount -t tmpfs tmpfs root/tmp',
-          // What this machine has of an installation of its own.
+          // Removes parts of an installation that this machine itself has.
           'rm -rf root/etc/{nats,longshore} root/var/lib/{nats,longshore-agent} root/root/longshore-*',
           'for user in nats longshore longshore-agent; do chroot root userdel $user 2>/dev/null || true; done',
           'mkdir -p root/opt/longshore root/run && mount -t tmpfs tmpfs root/run',

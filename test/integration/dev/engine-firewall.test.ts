@@ -64,7 +64,7 @@ async function startEngine(dir: string, registry: string) {
     }>(parseEngineHost(engine.host)!, `/containers/${name}/json`, deadlineMs);
   const address = async (name: string): Promise<string> =>
     (await inspect(name)).NetworkSettings.Networks[name]?.IPAddress ?? '';
-  /** Whether the container `from` can load the page at the address. */
+  /** True if the container `from` can load the page at the address. */
   const reaches = async (from: string, to: string): Promise<boolean> => {
     const Cmd = ['sh', '-c', `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${to} 8080`];
     const made = JSON.parse(

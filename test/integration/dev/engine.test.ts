@@ -231,7 +231,7 @@ t.test('two private engines run side by side', { skip: skipWithoutPrivateEngine 
 });
 
 /**
- * Whether the kernel's firewall sees traffic that crosses a bridge. If not, Docker cannot isolate
+ * True if the kernel's firewall sees traffic that crosses a bridge. If not, Docker cannot isolate
  * the containers of one network.
  */
 const bridgesAreFiltered = (): boolean => {

@@ -21,7 +21,7 @@ const compute = '/api/v2/compute';
 const operatorApi = '/api/v2/operator';
 const peersApi = '/api/forage';
 const absent = '01890000-0000-7000-8000-000000000000';
-/** What a browser sends with a one-time link. */
+/** Secret that a browser sends with a one-time link. */
 const verifier = randomBytes(32).toString('base64url');
 const canary = `canary-${randomBytes(8).toString('hex')}`;
 
@@ -81,7 +81,7 @@ interface Made {
   readonly join_token: string;
   readonly host: { readonly key: string };
 }
-/** What earlier requests made. */
+/** Ids and tokens from the answers of earlier requests. */
 const made: Record<string, string> = {};
 interface Case {
   readonly route: RouteName;

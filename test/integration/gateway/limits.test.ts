@@ -29,7 +29,7 @@ const ground = await startGround(t);
 const owner = memoryOwner();
 const revocations: Revocation[] = [];
 let revocationsAnswer: ((ask: Extract<Ask, { type: 'revocation.list' }>) => AnswerOf) | undefined;
-/** Which partitions were asked for revocations, and how many there were then. */
+/** Partitions asked for revocations, and the number of revocations then. */
 const asked: string[] = [];
 serveOwner(ground.nc, (ask) => {
   if (ask.type === 'revocation.list') {

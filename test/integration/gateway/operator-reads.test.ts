@@ -1,4 +1,4 @@
-/** What operators read of all tenants' streams: events as they come, and usage; on real streams. */
+/** Streams of all tenants for operators: new events, and usage; on real streams. */
 import { jetstream } from '@nats-io/jetstream';
 import t from 'tap';
 import { v7 as uuidv7 } from 'uuid';

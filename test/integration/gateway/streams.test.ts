@@ -40,10 +40,10 @@ interface Traced {
   history: HostKey[];
   gone: boolean;
 }
-/** What the owner says about containers; the tests set it. */
+/** The owner's answers about containers, set by the tests. */
 const traces = new Map<string, Traced>();
 const statuses = new Map<string, string>();
-/** How often the gateway asked for the status of a container. */
+/** The gateway's asks for the status of each container. */
 const statusAsks = new Map<string, number>();
 const memory = memoryOwner();
 /** The events that the owner has and the stream may not show yet, by tenant; oldest first. */
@@ -92,7 +92,7 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
 const publishEvents = (container: ContainerId, ids: readonly string[], tenant = acme) =>
   js.publish(subjects.event(tenant, container), JSON.stringify(ids.map((id) => statusEvent(id, container))));
 
-/** What frames of an event carry, each as the document says. */
+/** Content of the frames of an event, each checked against the document. */
 function carriedBy<T>(frames: readonly Frame[], wanted: string, component: string): T[] {
   const carried = frames.filter(({ event }) => event === wanted).map(({ data }) => data);
   for (const data of carried) holdToComponent(component, data);

@@ -71,7 +71,7 @@ async function allLines(id: ContainerId): Promise<LogLine[]> {
 
 const seqsOf = (lines: readonly LogLine[]): number[] => lines.map(({ seq }) => seq);
 
-/** How many requests and bytes a read takes. */
+/** Requests and bytes of a read. */
 async function costOf(read: () => Promise<unknown>) {
   const before = { ...reading.stats() };
   await read();

@@ -1,4 +1,4 @@
-/** What a gateway answers agents that ask for a value (ADR 37), on a real nats-server. */
+/** Answers of a gateway to agents that ask for a value (ADR 37), on a real nats-server. */
 import { join } from 'node:path';
 import { createCurve } from '@nats-io/nkeys';
 import t from 'tap';

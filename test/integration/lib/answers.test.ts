@@ -1,4 +1,4 @@
-/** When a server that does not answer is left for another, and which one that is. */
+/** The change from a server that does not answer to another one. */
 import { connect, credsAuthenticator } from '@nats-io/transport-node';
 import { readFileSync } from 'node:fs';
 import t from 'tap';

@@ -88,6 +88,6 @@ t.test('gateways and actors are back soon after a server was away', async (t) =>
   await sleep(5_000);
   t.equal(of('nats_disconnected').length, 1, 'once, however often it was dialled');
   await nats.restart();
-  // How soon, test/lib/nats/dials.test.ts says.
+  // test/lib/nats/dials.test.ts has the pauses between the dials.
   await until('a connection', () => of('nats_reconnected').length === 1);
 });

@@ -7,7 +7,7 @@ import { repositoryRoot } from '../../../dev/paths.ts';
 
 export interface Ran {
   readonly code: number | null;
-  /** What it wrote to standard output and, after that, to standard error. */
+  /** Standard output, followed by standard error. */
   readonly out: string;
 }
 

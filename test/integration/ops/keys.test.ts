@@ -265,7 +265,7 @@ t.test('three servers: the signing key of hosts, with a kill in each rotation an
   await accounts.push(nextClaims(held, { wanted, nowS, keptForS: 3600, most: 10 })!);
 
   const textOf = (file: string): string => readFileSync(join(folder, file), 'utf8');
-  /** When that file has changed, or when the command has told a server. */
+  /** A check that the file has changed since now. */
   const changed = (file: string): (() => boolean) => {
     const before = textOf(file);
     return () => textOf(file) !== before;

@@ -22,7 +22,7 @@ export interface OpenSession {
   /** Control messages of the host and of the gateway. */
   readonly controls: Record<string, unknown>[];
   control(type: string): Promise<Record<string, unknown>>;
-  /** How much may be sent now. */
+  /** Bytes that may be sent now. */
   room(): number;
   /** Sends all of it, as the window allows. */
   send(bytes: Uint8Array): Promise<void>;

@@ -66,7 +66,7 @@ export async function hostOn(t: Test, nats: Nats, host: string, jwtOf = mintHost
   return { nc, agent, prove: createProver({ sender: agent, seed: user.getSeed(), jwt: () => jwt, nowMs: Date.now }) };
 }
 
-/** What a kind under test was told. */
+/** Arguments of a session of the kind under test, and the ends of the session. */
 export interface Taken {
   readonly about: SessionAbout;
   readonly tunnel: Tunnel;

@@ -1,4 +1,4 @@
-/** How long a program waits before it dials a NATS server again. */
+/** Pauses before a program dials a NATS server again. */
 import t from 'tap';
 import { Dials, type DialsOptions } from '../../../lib/nats/dials.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -1,4 +1,4 @@
-/** Who has signed a renewal of credentials. */
+/** Signatures of renewals of credentials. */
 import { createUser, fromPublic } from '@nats-io/nkeys';
 import t from 'tap';
 import { isSignedRenewal, renewalText } from '../../../lib/nats/renewal.ts';

@@ -1,4 +1,4 @@
-/** What goes into a message, and the queue that it comes from. */
+/** The items of a message, and the queue that they come from. */
 import t from 'tap';
 import { decodeAsk } from '../../../lib/rpc/decode.ts';
 import { newItem, settle, type Item } from '../../../lib/rpc/item.ts';

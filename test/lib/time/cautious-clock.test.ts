@@ -1,4 +1,4 @@
-/** What is deleted by time is deleted when the time has certainly come. */
+/** A clock for deletions by time: nothing is deleted before its time has certainly come. */
 import fc from 'fast-check';
 import t from 'tap';
 import { CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
@@ -115,7 +115,7 @@ t.test('nothing is old before its time, whichever clocks are ahead or behind', (
       for (const step of walk) {
         if (step.do === 'pass') trueMs += step.ms;
         if (step.do === 'jump' || step.do === 'load') offMs = step.offDays * day;
-        // What a process has read, and dated nothing with, is lost with it.
+        // A reading that was not stored with a date is lost with the process.
         if (step.do === 'load') cautious = new CautiousClock(clock, settleMs, kept);
         kept = step.do === 'stamp' ? cautious.read() : (cautious.read(), kept);
         if (step.do === 'stamp') stamps.push({ wallMs: clock.nowMs(), trueMs });

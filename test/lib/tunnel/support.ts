@@ -37,7 +37,7 @@ export const decodeSent = (message: Uint8Array): NumberedMessage | undefined => 
 
 type Side = 'near' | 'far';
 
-/** What one sends, the other hears at once. */
+/** Two sides of a tunnel: each hears at once what the other sends. */
 export function pair() {
   let nowMs = 0;
   const clock = { monotonicMs: () => nowMs };

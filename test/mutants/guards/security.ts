@@ -1,4 +1,4 @@
-/** What docs/security.md promises beyond the invariants. */
+/** Guards of what docs/security.md promises beyond the invariants. */
 import type { Guard } from '../mutant.ts';
 
 export const security: readonly Guard[] = [

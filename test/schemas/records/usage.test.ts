@@ -1,4 +1,4 @@
-/** How sums of usage are merged and added up. */
+/** Merging and adding up sums of usage. */
 import t from 'tap';
 import type { ContainerId, PeerId } from '../../../schemas/ids.ts';
 import {

@@ -3,7 +3,7 @@ import type { AuditLine } from '../../../schemas/api/audit/line.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import type { Cause } from '../../../schemas/wire/audit.ts';
 
-/** Who makes the writes of a tenant. */
+/** The author of a tenant's writes. */
 export const causeOf = (tenant: TenantId, action: string): Cause => ({
   by: { tenant, subject: 'sim', token: null, address: null },
   action,

@@ -19,7 +19,7 @@ const jobMs = 400;
 
 export interface Copy {
   readonly tag: string | null;
-  /** What it was made with. */
+  /** Versions of secrets that it was made with. */
   readonly secrets: SecretUses | undefined;
   readonly found: Found;
 }
@@ -105,7 +105,7 @@ export class Engine {
     });
   }
 
-  /** @param run only this run; undefined: any */
+  /** @param run the only run to end; any if `undefined` */
   #end(dockerId: string, run: string | undefined, exitCode: number): void {
     const state = this.copies.get(dockerId)?.found.state;
     if (state?.phase !== 'running' || (run !== undefined && state.run !== run)) return;

@@ -36,7 +36,7 @@ export interface GatewayOptions {
 
 export const requestDeadlineMs = 4000;
 
-/** What containers are created as. */
+/** The version of each new container. */
 export const first: Version = { tag: '1', cpuMillis: 100, memBytes: 16 * 1024 * 1024 };
 const tags = ['1', '2', '3', badTag] as const;
 const cpus = [50, 100, 200] as const;

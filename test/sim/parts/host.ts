@@ -35,7 +35,7 @@ export interface HostOptions {
   readonly onPrepared: (id: ContainerId) => void;
   /** Called before the engine starts a copy of a container. */
   readonly onStart: (id: ContainerId, copy: Copy) => void;
-  /** How long the next stop or pull takes. */
+  /** Duration of the next stop or pull. */
   readonly stopMs: () => number;
   readonly registry: Registry;
 }
@@ -65,12 +65,12 @@ export class Host {
     return this.#agent?.process;
   }
 
-  /** What its agent last saw of a container. */
+  /** The agent's last observation of a container. */
   seen(id: ContainerId): Description['observation'] | undefined {
     return this.#agent?.seen(id);
   }
 
-  /** Whether something can't start here. */
+  /** True if a container can't start here. */
   isBroken(): boolean {
     return this.fault.isThere || [...this.engine.ids()].some((id) => isHostFault(this.seen(id)?.reason));
   }
@@ -100,9 +100,9 @@ class Agent {
   /** The cluster was restored after the session was given. */
   #isOfBefore = false;
   #seq = 0;
-  /** What to sync next: partitions that a doorbell named, or all. */
+  /** Partitions to sync next: those that a doorbell named, or all. */
   #due: Set<number> | 'all' = 'all';
-  /** What the control plane has acknowledged of each container. */
+  /** Reports that the control plane has acknowledged, by container. */
   readonly #told = new Map<ContainerId, string>();
 
   constructor(
@@ -144,7 +144,7 @@ class Agent {
 
   async run(): Promise<void> {
     const { key } = this.#options;
-    // What was moved away while it was down is a stranger, of which no desired set tells.
+    // A container moved away while this host was down is a stranger, and in no desired set.
     this.#workload.evaluate('any');
     this.#connection.subscribe(subjects.desiredOfHost(key), {
       callback: (_, { subject }) => {
@@ -237,7 +237,7 @@ class Agent {
     this.#connection.publish(subjects.hostBeat(agentOf(this.#options.key)), JSON.stringify(beat));
   }
 
-  /** What the engine has now. */
+  /** The containers that the engine has now. */
   #present(): Map<ContainerId, Found> {
     const ids = [...this.#engine.ids()];
     return new Map(

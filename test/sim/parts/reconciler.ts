@@ -37,19 +37,19 @@ import type { Engine } from './engine.ts';
 
 const backoff = { minMs: 100, maxMs: 800 };
 export const verifyMs = 800;
-/** How long a change of a restart state may wait for the disk. */
+/** Longest delay of a changed restart state before it is on the disk. */
 const flushMs = 300;
 const done: Outcome = { kind: 'done' };
 const hostFault = { reason: 'start_failed', message: 'no address is free', exitCode: null } as const;
 
-/** What is said of a container. */
+/** A container as this host reports it. */
 export interface SeenHere {
   readonly wanted: Declared;
   readonly description: Description;
   readonly update: UpdateState | null;
 }
 
-/** What hosts pull from, and the gateways that know the logins. */
+/** The registry that hosts pull from, and the gateways that know its logins. */
 export interface Registry {
   readonly login: (tenant: TenantId, registry: string) => Promise<Login>;
   readonly accepts: (registry: string, login: Login) => boolean;
@@ -280,7 +280,7 @@ export class Reconciler {
   }
 }
 
-/** What the agent says the engine has of one container. */
+/** A container as the agent observes it in the engine. */
 export const firstOf = (found: readonly Found[]): Found | undefined => {
   const seen = observedFrom(found);
   return seen.kind === 'present' ? seen.found : undefined;

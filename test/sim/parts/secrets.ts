@@ -56,7 +56,7 @@ export class Secrets {
     return registry !== privateRegistry || (login.kind === 'login' && this.#known.has(login.login.password));
   }
 
-  /** What a gateway gives to a host. */
+  /** The login that a gateway gives to a host. */
   async loginOf(gateway: Gateway, tenant: TenantId, registry: string): Promise<Login> {
     if (registry !== privateRegistry) return { kind: 'none' };
     const ask = { type: 'login.material', tenant, registry, rid: this.#newToken() } as const;
@@ -168,8 +168,9 @@ export class Secrets {
   }
 
   /**
-   * What contradicts the last values and logins; there must be nothing once all have followed.
-   * @param mayBeHeld an operator decides about a copy that it has on a host from before a restore
+   * Contradictions to the last values and logins; none may be left once all have followed.
+   * @param mayBeHeld true if an operator decides about a copy that is on a host since before a
+   * restore
    */
   faults(
     states: readonly PartitionState[],

@@ -58,7 +58,7 @@ export class JetStream {
     this.#nowMs = nowMs;
   }
 
-  /** Whether the subject is one of JetStream's. */
+  /** True if the subject is one of JetStream's. */
   static takes(subject: string): boolean {
     return ['$KV.', '$JS.API.', 'event.', 'audit.'].some((start) => subject.startsWith(start));
   }

@@ -8,24 +8,24 @@ import { headers, InvalidArgumentError } from '@nats-io/transport-node';
 import { headBytes, JetStream, type Published, type Reply } from './jetstream.ts';
 import type { Process, World } from './time.ts';
 
-/** What can happen to a message to or from JetStream. */
+/** Fate of a message to or from JetStream. */
 export type Fate = 'done' | 'lost' | 'answer lost' | 'late';
 
 export interface Weather {
   /** Delay from or to a client. */
   delayMs(): number;
-  /** Copies of a message between clients: 0: lost; 2: duplicated. */
+  /** Copies of a message between clients; 0 loses it, 2 duplicates it. */
   copies(subject: string): 0 | 1 | 2;
   fate(process: Process, subject: string): Fate;
   /** Delay of a put that arrives late. */
   lateMs(): number;
-  /** How far behind the answering replica is; 0: not at all. */
+  /** Delay of the answering replica; 0 if it is up to date. */
   lagMs(subject: string): number;
   isBusy(): boolean;
   page(): PageWeather;
 }
 
-/** What can happen to the answer to a read of many messages. */
+/** Fate of the answer to a read of many messages. */
 export interface PageWeather {
   /** The server ends the page after at most this many messages. */
   readonly messages: number;
@@ -156,7 +156,7 @@ export class Nats {
   }
 }
 
-/** Each `*` of a pattern matches one token. Undefined: it is one subject. */
+/** Pattern as an expression, in which `*` matches one token; `undefined` for a plain subject. */
 const tokensOf = (pattern: string): RegExp | undefined =>
   pattern.includes('*')
     ? new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+').replaceAll('$', '\\$')}$`)

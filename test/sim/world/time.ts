@@ -31,7 +31,7 @@ const real = {
 export interface Process {
   readonly name: string;
   readonly clock: Clock;
-  /** How far its wall clock is off. */
+  /** Offset of its wall clock. */
   wallOffsetMs: number;
   state: 'running' | 'paused' | 'dead';
   /** Until then it works on something and can do nothing else. */
@@ -139,7 +139,7 @@ export class World {
     this.#hash.update(`${this.#nowMs.toFixed(3)} ${words.join(' ')}\n`);
   }
 
-  /** What happened, as a text that is the same for the same run. */
+  /** Hash of everything that happened, the same for the same run. */
   digest(): string {
     return this.#hash.copy().digest('hex');
   }

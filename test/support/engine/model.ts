@@ -21,15 +21,15 @@ export interface SimulatedContainer {
   /** As the call named it: a reference or an id. */
   readonly image?: string;
   readonly network: string | null;
-  /** What it publishes while it runs. */
+  /** Ports that it publishes while it runs. */
   readonly published?: Published;
   limits?: Limits;
-  /** What it has written, oldest first. */
+  /** Written lines, oldest first. */
   readonly log?: LogRecord[];
   state: ContainerState;
 }
 
-/** Memory in bytes, CPU in billionths of one; 0: no limit. */
+/** Memory in bytes, CPU in billionths of one; 0 for no limit. */
 export interface Limits {
   readonly Memory?: number;
   readonly MemorySwap?: number;
@@ -60,7 +60,7 @@ export interface EngineCounts {
 export interface ModelOptions {
   readonly nowMs?: () => number;
   readonly newId?: () => string;
-  /** Whether every image exists without a pull. */
+  /** True if every image exists without a pull. */
   readonly hasEveryImage?: boolean;
 }
 
@@ -130,7 +130,7 @@ export class EngineModel {
     return this.ofTenants().filter(({ state }) => state.status === 'running');
   }
 
-  /** The sandbox that a container is in; undefined: it has none, or it is gone. */
+  /** The sandbox that a container is in; `undefined` if it has none, or the sandbox is gone. */
   sandboxOf({ network }: SimulatedContainer): SimulatedContainer | undefined {
     return network?.startsWith(shared) === true ? this.#containers.get(network.slice(shared.length)) : undefined;
   }
@@ -140,7 +140,7 @@ export class EngineModel {
     return 2 ** 30 + (Number.parseInt(id.slice(0, 6), 16) || 0);
   }
 
-  /** Whether a running container has the network that it was made with. */
+  /** True if a running container has the network that it was made with. */
   hasNetwork(made: SimulatedContainer): boolean {
     return made.network?.startsWith(shared) !== true || this.sandboxOf(made)?.state.status === 'running';
   }
@@ -205,7 +205,7 @@ export class EngineModel {
     return { status: 204 };
   }
 
-  /** In the words of Docker 20.10. */
+  /** With the messages of Docker 20.10. */
   #networkRefusal({ network, published = {} }: SimulatedContainer): Answer | undefined {
     if (network?.startsWith(shared) === true) {
       const other = this.#containers.get(network.slice(shared.length));

@@ -118,7 +118,7 @@ function headerFaults(documented: Readonly<Record<string, Header>>, headers: Hea
   ];
 }
 
-/** What is answered to a path or a method that the document does not have: an error of its own. */
+/** The documented answer to an unknown path or method: an error with a code of its own. */
 const strangerOf = (status: number): Response => {
   const codes = Object.entries(errorStatus).filter(([, of]) => of === status);
   const named = Object.entries(document.components['schemas'] ?? {}).filter(([, schema]) =>
@@ -144,7 +144,7 @@ const strangerOf = (status: number): Response => {
 
 const optionsHeaders = strangerOf(errorStatus.method_not_allowed).headers ?? {};
 
-/** Where the answer is not what the document says; empty: nowhere. */
+/** Differences between an answer and the document. */
 export function faultsOf({ method, path, status, headers, text }: Answered): string[] {
   // Every path has it, so the document lists it nowhere.
   if (method === 'OPTIONS' && status === 204) return headerFaults(optionsHeaders, headers);

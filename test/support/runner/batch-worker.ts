@@ -17,7 +17,7 @@ function failFile(why: string): Totals {
   return oneFailed;
 }
 
-/** What a file's teardowns at its top level end; tap would run them after the last file. */
+/** Teardowns at the top level of a file. tap would run them after the last file of the worker. */
 const teardowns: (() => unknown)[] = [];
 t.teardown = (work) => void teardowns.push(work);
 

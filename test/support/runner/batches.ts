@@ -25,7 +25,7 @@ const fileDeadlineMs = 900_000;
 const endGraceMs = 20_000;
 
 interface WorkerOutcome extends Outcome {
-  /** Whether the file ended its worker, or the worker was killed. */
+  /** True if the file ended its worker, or the worker was killed. */
   readonly workerGone: boolean;
 }
 
@@ -65,7 +65,7 @@ function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): 
       const ended = exited.then((code) => failed(`the file ended its process with exit code ${code}`));
       await within(Promise.race([ready, exited]), startDeadlineMs, 'the start of a test process');
       lines = [];
-      // What a failed file has left must not harm the next one.
+      // Processes and state of a failed file must not harm the next one.
       const outcome = nextTotals().then((totals) => {
         const workerGone = totals.failed > 0 && child.kill('SIGKILL');
         return { totals, lines, workerGone };

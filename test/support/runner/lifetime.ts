@@ -1,4 +1,4 @@
-/** When what a test has started ends: with the test, or with the process that runs it. */
+/** Teardown of what a test has started: with the test, or with the process that runs it. */
 import t, { type Test } from 'tap';
 
 /** Ends things in the reverse order of their start. */

@@ -5,7 +5,7 @@
 import { availableParallelism, cpus } from 'node:os';
 import { sleep } from '../../../lib/time/backoff.ts';
 
-/** How long the processors are watched before one more job starts. */
+/** Time for which the processors are watched before one more job starts. */
 const sampleMs = 1_500;
 /** A job that starts a Longshore needs this share of the processors, while it does. */
 const idleNeeded = 0.3;

@@ -45,14 +45,14 @@ export interface FileResult {
   readonly ms: number;
 }
 
-/** What came of a file: its counts, and what it wrote. */
+/** Result of a file: its counts and its output. */
 export interface Outcome {
   readonly totals: Totals;
   readonly lines: readonly string[];
 }
 
 export interface RunOptions {
-  /** How many processes run at once; by default one for each processor. */
+  /** Processes that run at once; by default one for each processor. */
   readonly processes?: Bounds;
   /** Deadline of one file. */
   readonly deadlineMs?: number;

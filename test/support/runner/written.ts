@@ -44,7 +44,7 @@ export async function runFiles(
   return { totals, failures, passed };
 }
 
-/** What a file may do wrong, and the output that shows it. */
+/** Ways to fail, and the output that shows each of them. */
 export type Failures = Readonly<Record<string, readonly [body: string, shown: RegExp]>>;
 
 const failuresOfTests: Failures = {
@@ -53,7 +53,10 @@ const failuresOfTests: Failures = {
   'rejected.mjs': [test('await Promise.reject(new Error("refused"))'), /refused/],
 };
 
-/** What every runner does. @param others further ways to fail */
+/**
+ * Tests of what every runner does.
+ * @param others further ways to fail
+ */
 export function testRunner(run: Run, others: Failures): void {
   t.test('files run one after another, and each is reported with what it skips', async (t) => {
     const files = { 'a.mjs': test('t.pass()'), 'b.mjs': test('t.pass(); t.skip("later")'), 'c.mjs': test('t.pass()') };

@@ -7,20 +7,20 @@ import type { Test } from 'tap';
 export const clientId = 'longshore';
 export const clientSecret = 'a-secret-of-the-client-7Qx2';
 
-/** What the provider says of each person, by login; any password opens it. */
+/** Claims of the provider about each person, by login; any password opens it. */
 export type People = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 export interface RunningProvider {
   readonly issuer: string;
   stop(): Promise<void>;
-  /** At the same address; nobody is signed in there any more. */
+  /** At the same address, without the earlier sessions. */
   start(): Promise<void>;
 }
 
 export interface ProviderOptions {
   readonly redirectUri: string;
   readonly people: People;
-  /** Whether claims are in the ID token too, or only at the userinfo endpoint. */
+  /** True if claims are in the ID token too, and not only at the userinfo endpoint. */
   readonly inIdToken?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Which containers are in the network of their tenant, and what their status says of it. */
+/** Membership of containers in the network of their tenant, and what their status shows of it. */
 import t from 'tap';
 import { create, type Creation } from '../../../../actors/domain/container/create.ts';
 import * as documents from '../../../../actors/domain/container/spec.ts';
@@ -34,7 +34,7 @@ const none = { network: { mode: 'none' } } as const;
 const tenant = { network: { mode: 'tenant' } } as const;
 const first = 0x0a_c1_00_40;
 
-/** @param free how many IPv4 addresses there are; undefined: the cluster gives none */
+/** @param free number of free IPv4 addresses; `undefined` if the cluster gives none */
 function world(free?: number) {
   const caps = Object.fromEntries(
     quotaDimensions.map((dimension) => [dimension, null]),

@@ -1,4 +1,4 @@
-/** What a container has beside what runs. */
+/** Metadata of containers: labels and other fields that change nothing that runs. */
 import t from 'tap';
 import * as decide from '../../../../actors/domain/container/decide.ts';
 import { overview } from '../../../../actors/domain/container/overview.ts';

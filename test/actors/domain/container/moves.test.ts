@@ -1,4 +1,4 @@
-/** How a container leaves a host that lives (ADR 32): no two hosts are ever to run it. */
+/** Moves of containers off a host that is up (ADR 32): no two hosts may ever run one container. */
 import t from 'tap';
 import { placeOn, want } from '../../../../actors/domain/container/transitions.ts';
 import { goneFrom } from '../../../../actors/domain/host/strangers.ts';
@@ -47,7 +47,7 @@ function world(first: ContainerRecord, fleet: FleetView = drained(fleetHost(h2))
     sweep: (seen = fleet, nowMs?: number) => after(settle(state, record(), contextOf(seen, nowMs))),
     report: (host: HostKey, seen: Observation, more: Parameters<typeof itemOf>[1] = {}, of = fleet) =>
       after(observe(state, host, 1, itemOf(record(), { observation: seen, seq: ++seq, ...more }), contextOf(of))),
-    /** What each host is told: `ready` is a copy that it makes and does not start. */
+    /** Orders for each host; `ready` is a copy that the host makes but does not start. */
     told: () =>
       Object.fromEntries(
         [h1, h2, h3].flatMap((host) =>

@@ -1,4 +1,4 @@
-/** Where a session goes, by the status of its container and what is known of its host. */
+/** Routing of sessions, by the status of the container and the condition of its host. */
 import t from 'tap';
 import { session } from '../../../../actors/domain/container/session.ts';
 import type { ContainerRecord, ContainerStatus } from '../../../../schemas/api/container.ts';

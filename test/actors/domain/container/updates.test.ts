@@ -1,4 +1,4 @@
-/** How a container changes what it is made from (ADR 35). */
+/** Updates of what a container is made from (ADR 35). */
 import t from 'tap';
 import * as decide from '../../../../actors/domain/container/decide.ts';
 import { observe, observePull, settle } from '../../../../actors/domain/container/observe.ts';
@@ -102,7 +102,10 @@ function world(first: ContainerRecord, fleet: FleetView = oneHost, settings: Par
       nowMs += wallMs;
       for (const changes of proveUpdates(state, { ...context(), fleet: seen })) after(changes);
     },
-    /** What a host is told: the tag of the new version, and of that which it replaces. */
+    /**
+     * Order for a host: the tag of the new version, the tag that it replaces, and the desired
+     * state.
+     */
     told: (host: HostKey = h1) => {
       const [one] = [...desiredOf(state.wantedOn(host), host)];
       return [one?.tag, one?.update?.previous.tag, one?.prepare === true ? 'prepare' : one?.desired];

@@ -1,4 +1,4 @@
-/** What a container declared, and the way back to it. */
+/** Declared versions of a container, and rolling back to one of them. */
 import t from 'tap';
 import { decideRead, decideWrite } from '../../../../actors/domain/decide.ts';
 import { observe } from '../../../../actors/domain/container/observe.ts';

@@ -1,6 +1,6 @@
 /**
- * Which containers a host may remove because its owner gave them away: a table, and the property
- * that nothing else goes.
+ * Removal of containers that their owner gave away: a table of those that a host may remove, and
+ * the property that it removes nothing else.
  */
 import fc from 'fast-check';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** How containers follow their secrets, and what is kept meanwhile (ADR 37). */
+/** Updates of containers to new values of their secrets, and values kept meanwhile (ADR 37). */
 import t from 'tap';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
 import type { Changes } from '../../../../actors/domain/turn.ts';

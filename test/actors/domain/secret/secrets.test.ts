@@ -1,4 +1,4 @@
-/** What a tenant asks of its secrets (ADR 37). */
+/** Requests of a tenant about its secrets (ADR 37). */
 import t from 'tap';
 import { decideRead } from '../../../../actors/domain/decide.ts';
 import { PartitionState } from '../../../../actors/domain/state.ts';

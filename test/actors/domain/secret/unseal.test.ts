@@ -1,4 +1,4 @@
-/** Which host may have which value (ADR 37, invariant A7). */
+/** The right of a host to a sealed value (ADR 37, invariant A7). */
 import t from 'tap';
 import type { StateRecord } from '../../../../actors/domain/records.ts';
 import type { FleetView } from '../../../../actors/domain/turn.ts';

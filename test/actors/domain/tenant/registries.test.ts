@@ -1,7 +1,4 @@
-/**
- * Which registries a tenant's containers may name: decided where the container is declared and
- * started.
- */
+/** Registries that a tenant's containers may name, checked at the declaration and at the start. */
 import t from 'tap';
 import { create as createContainer } from '../../../../actors/domain/container/create.ts';
 import * as decide from '../../../../actors/domain/container/decide.ts';

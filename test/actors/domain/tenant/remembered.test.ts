@@ -1,7 +1,4 @@
-/**
- * What is remembered of things that are gone is bounded for each tenant: when a create is refused,
- * and until when.
- */
+/** Each tenant has a bound on records of deleted things; a create over it is refused for a time. */
 import t from 'tap';
 import type { PartitionState } from '../../../../actors/domain/state.ts';
 import type { StateRecord } from '../../../../actors/domain/records.ts';

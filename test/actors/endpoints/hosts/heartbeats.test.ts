@@ -31,7 +31,7 @@ class Ground {
   readonly nats: Nats;
   readonly all: Actors[] = [];
   readonly hosts: readonly HostKey[];
-  /** What each host says in its heartbeats. */
+  /** Fields of each host's heartbeats. */
   readonly says = new Map<HostKey, Partial<Beat>>();
   /** A host of which an agent of an earlier session sends heartbeats too. */
   rival: HostKey | undefined;
@@ -132,7 +132,7 @@ class Ground {
     await this.world.until(() => false, ms);
   }
 
-  /** What all processes together receive in a second. */
+  /** Messages that all processes together receive in a second. */
   async rate(): Promise<number> {
     const sum = (): number => this.all.reduce((total, { received }) => total + received, 0);
     const before = sum();

@@ -1,4 +1,4 @@
-/** What an owner takes of a report while the stream EVENTS is away. */
+/** Handling of reports by an owner while the stream EVENTS is away. */
 import t from 'tap';
 import { directoryEntry } from '../../../../actors/domain/host/decide.ts';
 import { recordKey } from '../../../../actors/domain/records.ts';

@@ -1,4 +1,4 @@
-/** What owners answer to a sync: for which partitions, and in how many messages. */
+/** Answers of owners to a sync: their partitions, and the number of messages. */
 import t, { type Test } from 'tap';
 import { isPeer } from '../../../../schemas/wire/members.ts';
 import { directoryEntry } from '../../../../actors/domain/host/decide.ts';
@@ -162,7 +162,9 @@ t.test('a partition that has more to say says it itself', async (t) => {
   t.match(JSON.parse(said.at(-1) ?? '{}'), { partition: busy, same: true }, 'it is answered when that is committed');
 });
 
-/** What an agent names that has taken in these whole sets. */
+/**
+ * The part of an ask that names the sets in these answers, as an agent that took them in sends it.
+ */
 const namedOf = (answers: readonly SyncAnswer[]): Pick<SyncAsk, 'held' | 'digests'> => ({
   held: heldOf(answers),
   digests: Object.fromEntries(answers.map(({ partition, digest = '' }) => [String(partition), digest])),

@@ -1,4 +1,4 @@
-/** What a checkpoint waits for, in virtual time. */
+/** Conditions and pauses of checkpoints, in virtual time. */
 import t from 'tap';
 import { startCheckpointer } from '../../../../actors/runtime/journal/checkpoint.ts';
 import type { Commit } from '../../../../actors/runtime/journal/codec.ts';

@@ -1,4 +1,4 @@
-/** What turns leave in a group, and until which commit a key is dirty. */
+/** Groups of turns in the journal, and the commits until which their keys are dirty. */
 import t from 'tap';
 import { encodeSection } from '../../../../actors/runtime/journal/codec.ts';
 import { DirtyKeys, Group, sectionBytes, type Draft } from '../../../../actors/runtime/journal/group.ts';

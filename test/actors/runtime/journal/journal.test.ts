@@ -150,7 +150,7 @@ function createJournal({ isHeld = false, clock = systemClock } = {}) {
       answers.shift()?.(outcome);
       for (let turn = 0; turn < 4; turn++) await nextTick();
     },
-    /** What the next owner of a partition finds. */
+    /** Numbers of the commits that the next owner of a partition reads. */
     readBack: async (partition: number): Promise<number[]> => {
       const seal = bucket.takeEpoch('sealed', bucket.epoch) ?? 0;
       const slices = createSlices(systemClock);

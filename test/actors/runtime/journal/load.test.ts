@@ -1,5 +1,5 @@
 /**
- * How records are written, and what a load makes of a bucket that is whole, damaged or short.
+ * The format of records, and loads of a bucket that is whole, damaged or incomplete.
  * read-journal.test.ts has the journals.
  */
 import t from 'tap';

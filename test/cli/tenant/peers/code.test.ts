@@ -13,7 +13,7 @@ const halves: Readonly<Record<string, readonly [upper: boolean, lower: boolean]>
   '█': [true, true],
 };
 
-/** What a phone reads that is held before the terminal. */
+/** Text of the code as a phone's camera reads it from the terminal. */
 function read(lines: readonly string[]): string | undefined {
   const rows = lines.flatMap((line) => [0, 1].map((half) => [...line].map((one) => halves[one]?.[half] === true)));
   const [width, height] = [(rows[0]?.length ?? 0) * scale, rows.length * scale];

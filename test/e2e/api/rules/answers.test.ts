@@ -1,6 +1,6 @@
 /**
- * What every answer of the route table says of itself, and what every route does with parameters
- * that it does not have. The clients hold each answer to the OpenAPI document as well.
+ * Headers that every answer of the route table has, and the refusal of unknown parameters by every
+ * route. The clients hold each answer to the OpenAPI document as well.
  */
 import t from 'tap';
 import { version } from '../../../../lib/version.ts';

@@ -17,7 +17,7 @@ export type WriteName = WriteRoute['name'];
 export interface WriteRequest {
   readonly path: string;
   readonly body?: object;
-  /** ETag of the resource; undefined: the request makes it, or it has none. */
+  /** ETag of the resource; `undefined` if it has none, or the request makes it. */
   readonly etag?: string;
 }
 

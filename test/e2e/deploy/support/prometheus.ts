@@ -14,7 +14,7 @@ interface Job {
   readonly metrics_path?: string;
 }
 
-/** What a query has found, or why it was refused. */
+/** Result of a query, or the reason of its refusal. */
 export type Answer<T> = { readonly status: 'success'; readonly data: T } | { readonly status: 'error'; error: string };
 
 export interface Series {

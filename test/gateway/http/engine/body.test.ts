@@ -1,4 +1,4 @@
-/** What a body takes of memory while it arrives, and whose share of it. */
+/** Memory for bodies while they arrive, and its shares for clients and tenants. */
 import fc from 'fast-check';
 import t from 'tap';
 import { Bodies, Body, type BodyResult } from '../../../../gateway/http/engine/body.ts';

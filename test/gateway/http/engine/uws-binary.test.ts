@@ -1,6 +1,6 @@
 /**
- * What is loaded of uWebSockets.js is what was looked at: pins, lock file, ADR 5 and the installed
- * package agree.
+ * The binary of uWebSockets.js that is loaded is the reviewed one: pins, lock file, ADR 5 and the
+ * installed package agree.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
 /**
- * In a thread of the pool: texts for which it ends, throws where nobody catches, or never answers.
+ * Runs in a thread of the pool, and makes it end, throw an uncaught error, or hang on certain
+ * texts.
  */
 import { parentPort } from 'node:worker_threads';
 import type { Order } from '../../../../gateway/vpn/pki/jobs.ts';
@@ -12,7 +13,7 @@ parentPort?.addEventListener('message', (event) => {
   if (text === faults.exit) process.exit(7);
   if (text === faults.hang) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   if (text !== faults.throws) return;
-  // What throws in one listener is still heard by the next.
+  // Keep the error from the next listener, which would answer the order.
   event.stopImmediatePropagation();
   throw new Error('thrown in the thread');
 });

@@ -44,7 +44,7 @@ const clientOf = (given: TestAuthority = authority): JobInput<'peer'> => ({
 const qrs = (pool: PkiPool, count: number) =>
   Array.from({ length: count }, (_, index) => pool.run('qr', { text: `text ${index}` }));
 
-/** Before it is waited for, so that none is a rejection that nobody handles. */
+/** Handles the results before they are awaited, so that no rejection counts as unhandled. */
 const settledLater = <T>(promises: readonly Promise<T>[]) => Promise.allSettled(promises);
 
 t.test('a network, its peer, and what is renewed', async (t) => {

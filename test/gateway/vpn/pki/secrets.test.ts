@@ -1,4 +1,4 @@
-/** What is drawn at random is of the right form, and evenly drawn. */
+/** Random secrets have the right form and an even distribution. */
 import t from 'tap';
 import { newPassword, newPresharedKey, newSerial, passwordAlphabet } from '../../../../gateway/vpn/pki/secrets.ts';
 

@@ -41,9 +41,7 @@ function linesOf(script: string): string[] {
   return lines;
 }
 
-/**
- * What of PowerShell's tokens counts here: quotes pair up, and a literal has no other quote in it.
- */
+/** Literals of a line. Throws if quotes do not pair up. */
 function literalsOf(line: string): string[] {
   const withoutStrings = line.replaceAll(/"(?:[^"`]|`.)*"/g, '""');
   const literals = [...withoutStrings.matchAll(/'([^']*)'/g)].map(([, text = '']) => text);

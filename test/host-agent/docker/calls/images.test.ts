@@ -1,4 +1,4 @@
-/** When a pull counts as stalled. The engine is a stream that the test writes. */
+/** Detection of stalled pulls. The engine is a stream that the test writes. */
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** How an agent asks for new credentials, of a gateway that is a plain HTTP server. */
+/** Renewal of an agent's credentials by a gateway, which is a plain HTTP server here. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createUser } from '@nats-io/nkeys';

@@ -1,4 +1,4 @@
-/** What a step does on the engine, and its outcome; failures.test.ts has the words. */
+/** Effects of a step on the engine, and its outcome; failures.test.ts has the texts of failures. */
 import { tmpdir } from 'node:os';
 import t from 'tap';
 import type { ContainerBody } from '../../../../host-agent/docker/calls/containers.ts';

@@ -9,14 +9,14 @@ import { protocolFields } from '../../../../schemas/wire/version.ts';
 const decodeAsk = decoder(UnsealAsk);
 
 export interface Vault {
-  /** Null: there is none any more. */
+  /** A null value removes the version. */
   setSecret(tenant: string, name: string, version: number, value: string | null): void;
   setLogin(tenant: string, registry: string, login: { username: string; password: string } | null): void;
   /** `silent`: as a control plane of the release before, which does not know the subject. */
   play(mood: 'open' | 'unavailable' | 'silent'): void;
-  /** What was asked, in order. */
+  /** Asks of the agent, in order. */
   asks(): readonly UnsealAsk[];
-  /** Everything that the agent was sent. */
+  /** Everything sent to the agent. */
   boxes(): readonly string[];
   serve(nc: NatsConnection): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What containers hear from the resolvers of their host, packet by packet. */
+/** Answers of a host's resolvers to its containers, packet by packet. */
 import * as dns from 'dns-packet';
 import t from 'tap';
 import { reactTo } from '../../../../host-agent/tenant-network/names/answer.ts';

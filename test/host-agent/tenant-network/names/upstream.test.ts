@@ -38,7 +38,7 @@ async function bindBoth(connections: Server, datagrams: Socket, attempts = 20): 
   }
 }
 
-/** A name server on loopback that answers as it is told; over TCP it answers what it should. */
+/** A name server on loopback with scripted answers over UDP; over TCP it answers correctly. */
 async function nameServer(t: Test, react: (asked: Buffer) => readonly Buffer[]) {
   let asked = 0;
   const connections = createServer((socket) => {

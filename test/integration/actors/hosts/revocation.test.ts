@@ -57,7 +57,7 @@ async function enrol(ground: Ground, key: HostKey, user = createUser()): Promise
   const ask = asker(ground);
   const region = 'default' as Region;
   const create = { type: 'host.create', host: key, region, joinTokenHash: 'x', op: operation() } as const;
-  // Nobody answers while the partition is handed over; the same operation is done once.
+  // No owner answers while the partition is handed over; a repeated operation is done once.
   await until('a host', async () => (await ask(create)).code === 'created');
   const asked = { type: 'host.enrol', host: key, publicKey: user.getPublicKey(), joinTokenHash: 'x' } as const;
   let jwt: string | undefined;
@@ -84,7 +84,7 @@ const connectAs = ({ user, jwt }: Enrolled, url: string, caFile?: string): Promi
     ...(caFile === undefined ? {} : { tls: { caFile, handshakeFirst: true } }),
   });
 
-/** Servers that have just started have no leader of the stream yet, and then nobody answers. */
+/** Tries again: servers that have just started have no leader of the stream, so none answers. */
 const publishLog = (nc: NatsConnection, { key }: Enrolled): Promise<unknown> =>
   until('an acknowledgement', async () => (await nc.request(`host.${key}.log.t.c`, 'line', { timeout: 5000 })).json());
 

@@ -1,4 +1,4 @@
-/** Which messages actors answer while the enrolled key of a host is unknown, or not known yet. */
+/** Answers of actors while the enrolled key of a host is unknown, or not known yet. */
 import t, { type Test } from 'tap';
 import { HostDirectory } from '../../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';

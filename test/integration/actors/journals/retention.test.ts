@@ -1,4 +1,4 @@
-/** Which journals of dead members are emptied, and when. */
+/** Retention of the journals of dead members. */
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import t from 'tap';

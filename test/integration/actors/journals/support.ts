@@ -1,6 +1,6 @@
 /**
- * What tests of journals in trouble share: the programs on real NATS servers, and what a client and
- * an operator see of them.
+ * Common parts of tests of journals in trouble: the programs on real NATS servers, and what a
+ * client and an operator see of them.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -26,14 +26,14 @@ import {
 import { temporaryFolder } from '../../../support/folder.ts';
 import { until } from '../../../support/until.ts';
 
-/** How long a gateway tries; a refusal of its own comes after this. */
+/** Deadline of a request at a gateway, after which the gateway itself refuses it. */
 const requestDeadlineMs = 2_000;
 const manyContainers = 100_000;
 
 export interface Actors {
   readonly program: Running;
   metrics(): Promise<Metrics>;
-  /** What `/readyz` says. */
+  /** Answer of `/readyz`. */
   readiness(): Promise<{ readonly isReady: boolean; readonly text: string }>;
   /** Events of its log of this name, oldest first. */
   logged(event: string): readonly LogEvent[];
@@ -46,7 +46,7 @@ export type LogEvent = Readonly<Record<string, unknown>>;
 /** A scrape. */
 export interface Metrics {
   readonly text: string;
-  /** The sum over all labels that contain this text; undefined: there is no such series. */
+  /** The sum over all series whose labels contain this text; `undefined` if there are none. */
   value(name: string, label?: string): number | undefined;
   /** The partitions that the process serves. */
   readonly partitions: readonly number[];
@@ -179,7 +179,7 @@ function clientsOf(baseUrl: string, issuer: Issuer, partitions: number): Ground[
 
 const spec = { registry: 'registry.test', repository: 'longshore/demo', cpu_limit: '0.1', mem_limit: '16m' };
 
-/** What a tenant did, and what it must find again. */
+/** Creates of one tenant, and their comparison with later reads. */
 export class Work {
   readonly client: Client;
   readonly #prefix: string;
@@ -194,7 +194,7 @@ export class Work {
     this.#prefix = prefix;
   }
 
-  /** @returns the HTTP status of one more create; 0: the connection broke */
+  /** @returns the HTTP status of one more create; 0 if the connection broke */
   async create(more: object = {}): Promise<number> {
     const name = `${this.#prefix}${this.#made++}`;
     const { status } = await this.client.create({ name, ...spec, ...more }).catch(() => ({ status: 0 }));

@@ -52,7 +52,7 @@ interface Serving {
   readonly partition: Partition;
   /** Counts the turns, by kind. */
   readonly turns: Map<string, number>;
-  /** What happens to the next journal entries. */
+  /** Outcome of the next journal entries. */
   readonly journal: { put: () => Promise<WriteOutcome>; written: () => WriteOutcome; entries: number };
   /** The most steps in one turn of the event loop, and all steps, since the last call. */
   readonly steps: () => { readonly most: number; readonly all: number };

@@ -1,4 +1,4 @@
-/** What a gateway refuses at a sign-in: mistakes of the provider, and of those who come back. */
+/** Sign-ins that a gateway refuses: mistakes of the provider, and of people who return from it. */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';

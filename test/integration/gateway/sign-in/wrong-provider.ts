@@ -22,7 +22,7 @@ export interface WrongProvider {
   mistakes: Mistakes;
   /** The nonce of the last visit. */
   nonce: string;
-  /** Whether somebody has signed in for the command line that asks. */
+  /** True once a person has signed in for the command line that asks. */
   isConfirmed: boolean;
 }
 

@@ -61,7 +61,7 @@ t.test('files_changed_at moves with the files', async (t) => {
 
   const narrow = { endpoint: 'new.example.com', routes: ['10.0.0.0/16'] };
 
-  /** What is done, and whether a file shows it. */
+  /** A change, and whether the files of the peer show it. */
   const steps: readonly (readonly [string, 'shown' | 'not shown', () => Promise<unknown>])[] = [
     ['another name', 'shown', () => change({ name: 'tablet' })],
     ['an end', 'shown', () => change({ expires_at: '2100-01-01T00:00:00Z' })],

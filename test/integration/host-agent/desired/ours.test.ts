@@ -1,6 +1,6 @@
 /**
- * What belongs to the agent: containers with its cluster and host in their labels (A4), and answers
- * in its own inbox (A7).
+ * Ownership of the agent: containers with its cluster and host in their labels (A4), and answers in
+ * its own inbox (A7).
  */
 import t from 'tap';
 import { connect, credsAuthenticator } from '@nats-io/transport-node';

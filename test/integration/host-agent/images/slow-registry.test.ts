@@ -88,7 +88,7 @@ t.test('an engine that was killed keeps the layers that it had', { skip: skipWit
   const slow = await slowRegistry(t, registry, (digest) => (digest === last ? { bytes: KiB, everyMs: 50 } : 'fast'));
   agent();
   const { id } = controlPlane.desire({ registry: slow.address, repository, tag: '1' });
-  // Where the engine writes which layers it has, when it has unpacked them.
+  // The folder in which the engine notes the layers that it has unpacked.
   const known = (): string[] => {
     const [driver = ''] = readdirSync(join(dir, 'data/image'));
     return readdirSync(join(dir, 'data/image', driver, 'distribution/diffid-by-digest/sha256'));

@@ -31,7 +31,7 @@ async function startService(t: Test): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Whether a container can connect. */
+/** True if a container can connect. */
 async function connects({ engine }: Rig, id: ContainerId, host: string, port: number): Promise<boolean> {
   const { Id } = await engine.only(id);
   const command = ['nc', '-w', '3', host, String(port), '-e', 'true'];
@@ -118,7 +118,7 @@ t.test('an agent without the right to set rules', { skip: canStartEngine ? false
   const { controlPlane, agent, script } = await startRig(t);
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'bin'));
-  // What nft answers a user without CAP_NET_ADMIN.
+  // The answer of nft to a user without CAP_NET_ADMIN.
   const refusing = '#!/bin/sh\necho "Operation not permitted (you must be root)" >&2\nexit 1\n';
   writeFileSync(join(folder, 'bin/nft'), refusing, { mode: 0o755 });
   const PATH = [join(folder, 'bin'), process.env['PATH'] ?? ''].join(delimiter);

@@ -1,6 +1,6 @@
 /**
- * What an image declares as VOLUME, on a real engine: every copy of a container has it, and it goes
- * with the container (ADR 46).
+ * Paths that an image declares as VOLUME, on a real engine: every copy of a container has their
+ * data, which is removed with the container (ADR 46).
  */
 import t from 'tap';
 import type { UpdatePhase } from '../../../../schemas/api/container.ts';

@@ -28,7 +28,7 @@ const isSandbox = (made: SimulatedContainer): boolean => sandboxLabel(made.label
 const makes = ({ path, body }: EngineCall, name: string): boolean =>
   path === '/containers/create' && Buffer.from(body).includes(`"${name}"`);
 
-/** What the engine has executed when the agent is killed, which does not hear of it. */
+/** Calls at which the agent is killed, before or after the engine has executed them. */
 const steps: Readonly<Record<string, (call: EngineCall) => boolean>> = {
   'the create of its sandbox': (call) => makes(call, labels.sandbox),
   'the start of its sandbox': ({ path, container }) =>

@@ -20,7 +20,7 @@ const orders = {
       socket.once('error', (error) => settle(codeOf(error)));
       socket.once('connect', () => settle('ok'));
     }),
-  /** What came on this UDP port until now. */
+  /** Messages that have arrived on this UDP port. */
   heard: (port: number): Promise<string[]> => Promise.resolve(received.get(port) ?? []),
   /** Answers TCP, and hears UDP, on all addresses. */
   listen: async (port: number): Promise<void> => {

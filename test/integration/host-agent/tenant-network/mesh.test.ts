@@ -104,7 +104,7 @@ t.test('two hosts', { skip }, async (t) => {
       ['fd5e:1:2::5', 'fd5e:1:2::1'],
     ] as const)
       await liar.send(to, port, 'forged', from);
-    // What came after it is there.
+    // A later message has arrived, so the forged one would have, too.
     await store.send('10.200.0.5', port, 'after');
     await until('the true one is there', async () => (await third.heard(port)).length > 0);
     t.same(await third.heard(port), ['10.200.0.2 after']);

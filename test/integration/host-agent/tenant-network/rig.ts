@@ -28,9 +28,9 @@ export interface Sandbox extends Orders {
   readonly file: string;
   /** Runs a command in it, as root. */
   readonly must: Must;
-  /** Whether an echo comes back. */
+  /** True if an echo comes back. */
   ping(address: string): Promise<boolean>;
-  /** How many of so many echoes come back, twenty a second. */
+  /** Number of echoes that come back of `count`, twenty a second. */
   pings(address: string, count: number): Promise<number>;
 }
 
@@ -43,7 +43,7 @@ export interface Rig {
   desire(...attached: readonly Attachment[]): Promise<Record<string, string | null>>;
   /** Desires this, and nothing else. */
   want(desired: Partial<DesiredNetwork>): Promise<NetworkState>;
-  /** What `GET /peers` answers. */
+  /** Answer of `GET /peers`. */
   peers(): Promise<ServedPeers>;
   put(body: string): Promise<{ readonly status: number; readonly body: string }>;
   inRouter(...command: readonly string[]): Promise<string>;

@@ -1,4 +1,4 @@
-/** What test files import, read from the compiled files: so types do not count. */
+/** Imports of test files, read from the compiled files, so types do not count. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { init, parse } from 'es-module-lexer';

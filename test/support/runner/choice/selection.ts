@@ -1,4 +1,4 @@
-/** Which test files a run has, and in which order. */
+/** Chooses the test files of a run, and sorts them. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
@@ -10,13 +10,13 @@ import { partOfTurn } from './rotation.ts';
 
 const gitDeadlineMs = 10_000;
 
-/** What `npm test` runs without a selection. */
+/** Kinds that `npm test` runs without a selection. */
 const defaultKinds: readonly Kind[] = ['fast', 'contract'];
 
 export interface Wish {
-  /** Of these kinds; undefined: of the default kinds, and the journeys. */
+  /** Only these kinds; the default kinds and the journeys if `undefined`. */
   readonly kinds: readonly Kind[] | undefined;
-  /** Parts of paths; none: all files. Files that are named need not be of the default kinds. */
+  /** Parts of paths; all files if empty. Files that are named need not be of the default kinds. */
   readonly names: readonly string[];
   /** Also each file that imports one of these compiled files, except nightly ones. */
   readonly changed: readonly string[];

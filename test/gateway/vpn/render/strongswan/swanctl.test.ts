@@ -51,7 +51,7 @@ function sectionOf(root: Section, path: string): Section {
   return found;
 }
 
-/** What is not said in the section itself is taken from the other; sections are merged. */
+/** Copies what the section does not say from another one, and merges sections within. */
 function inherit(section: Section, from: Section): void {
   for (const [name, value] of Object.entries(from)) {
     const own = section[name];
