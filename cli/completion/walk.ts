@@ -106,7 +106,7 @@ function optionsAt({ command }: Place): string[] {
   return visible.map(({ long, short }) => long ?? short ?? '');
 }
 
-/** @param words what follows `longshore`; the last one is not complete, and may be empty */
+/** @param words the words after `longshore`; the last one is incomplete, and may be empty */
 export function completionOf(program: Command, words: readonly string[]): Completion {
   const last = words.at(-1) ?? '';
   let place: Place | undefined = { command: program, position: 0, isPlain: false, given: {} };

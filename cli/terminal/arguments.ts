@@ -2,7 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 
-/** Reads a whole number. What it returns throws InvalidArgumentError. */
+/** A reader of whole numbers, which throws InvalidArgumentError. */
 export const wholeNumber =
   (least: number, most: number) =>
   (text: string): number => {

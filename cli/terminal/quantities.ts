@@ -19,7 +19,7 @@ const unitBytes: Readonly<Record<string, number>> = {
 
 /**
  * `64Mi` and `64MB` → `64m`, `1.5g` → `1536m`, `1t` → `1024g`. All units are powers of 1024, as
- * those of Docker. What is no size stays as it is.
+ * those of Docker. Another text stays unchanged.
  */
 export function memoryIn(text: string): string {
   const [, number, unit = ''] = /^(\d+\.?\d*|\.\d+) ?(?:([kmgtp])i?b?|b)?$/i.exec(text) ?? [];

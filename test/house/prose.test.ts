@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import t from 'tap';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { exceptions, namesOfOthers, type RuleName } from './exceptions.ts';
-import { columns, forbiddenWords, missingNames, parsedCasts, type Fault, type File } from './rules.ts';
+import { columns, forbiddenWords, missingNames, openings, parsedCasts, type Fault, type File } from './rules.ts';
 
 const rules: Record<RuleName, (files: readonly File[]) => Fault[]> = {
   columns,
   words: forbiddenWords,
+  openings,
   names: (files) => missingNames(files, namesOfOthers),
   casts: parsedCasts,
 };
@@ -74,6 +75,17 @@ const rows: Record<RuleName, readonly Row[]> = {
     ['host-agent/a.ts', '// The fleet of this host.', ['1: “fleet” should be: workload']],
     ['gateway/a.ts', '// The fleet of hosts.', []],
     ['lib/a.ts', "const keeper = 1; // `keeper` is the field's name.\ndecide('keeper');", []],
+  ],
+  openings: [
+    ['lib/a.ts', '/** What it has. */', ['1: begin with a noun or a verb in place of “What”: “Fields of a host.”']],
+    [
+      'lib/a.ts',
+      'const a = 1;\n/**\n * Whether it runs.\n */',
+      ['3: begin with a noun or a verb in place of “Whether”: “True if the container runs.”'],
+    ],
+    ['lib/a.ts', '/** True if it runs: what it shows, and why. */\n/** Whatever it is. */', []],
+    ['lib/a.ts', '// What follows is no doc comment.', []],
+    ['docs/a.md', '/** What it has. */', []],
   ],
   names: [
     ['lib/a.ts', '/** As lib/b.ts does. */', ['1: lib/b.ts does not exist']],

@@ -104,6 +104,27 @@ export function forbiddenWords(files: readonly File[], table: readonly Word[] = 
   );
 }
 
+/** First words that make the reader ask what the thing is, and how to begin instead. */
+const questions: Readonly<Record<string, string>> = {
+  What: '“Fields of a host.”',
+  Who: '“The person who signs in.”',
+  Whether: '“True if the container runs.”',
+  How: '“Number of attempts.”',
+  Why: '“Reason for the refusal.”',
+  Where: '“Folder of the state.”',
+};
+
+/** A doc comment begins with a noun or a verb. */
+export function openings(files: readonly File[]): Fault[] {
+  const pattern = new RegExp(String.raw`/\*\*[\s*]*(${Object.keys(questions).join('|')})\b`, 'g');
+  return files.filter(isSource).flatMap(({ path, text }) =>
+    [...text.matchAll(pattern)].map(({ 0: found, 1: word = '', index }) => {
+      const line = { path, number: lineNumber(text, index + found.length), text: found };
+      return at(line, `begin with a noun or a verb in place of “${word}”: ${questions[word]}`);
+    }),
+  );
+}
+
 /** Files and functions that comments and Markdown name exist. */
 export function missingNames(files: readonly File[], others: ReadonlySet<string> = new Set()): Fault[] {
   const paths = files.map(({ path }) => `/${path}`);

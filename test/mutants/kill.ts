@@ -35,7 +35,7 @@ const commandOf = ({ killedBy, firstSeed = 1 }: Mutant, dist: string): string[] 
     ? [join(dist, 'test/sim/until-fault.js'), String(simulationSeeds), String(firstSeed)]
     : [join(dist, inJavaScript(killedBy))];
 
-/** @returns why the mutant survived, or undefined if it was killed */
+/** @returns the reason why the mutant survived, or `undefined` if it was killed */
 async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined> {
   const path = join(dist, inJavaScript(mutant.file));
   const original = readFileSync(path, 'utf8');

@@ -172,7 +172,7 @@ export class ComposeFiles {
 
   /**
    * @param name of a file, relative to the folder of the first one
-   * @param at what names it
+   * @param at the node that names it, for faults
    * @returns its absolute path, or `undefined` beside a fault
    */
   #find(name: string, at: Tree): string | undefined {

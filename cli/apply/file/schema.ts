@@ -1,6 +1,6 @@
 /**
- * The file of `longshore apply` as a schema: for its faults, and for editors (`--schema`). What it
- * says of a container, a peer and a login are the fields of the API.
+ * The file of `longshore apply` as a schema: for its faults, and for editors (`--schema`). The
+ * fields of a container, a peer and a login are those of the API.
  */
 import Type, { type Static } from 'typebox';
 import { projectPattern } from '../../../schemas/api/fields/container.ts';

@@ -93,8 +93,8 @@ export class SourceFile {
   }
 
   /**
-   * Fills in variables in all texts but keys. Where one is not set and has no default, `lenient`
-   * takes it for empty, as Compose does, and `warnings` names it.
+   * Fills in variables in all texts but keys. If one is not set and has no default, it is a fault;
+   * with `isLenient` it is empty, as in Compose, and `warnings` names it.
    */
   interpolate(valueOf: Variables['valueOf'], isLenient: boolean): { faults: Remark[]; warnings: Remark[] } {
     const [faults, warnings]: [Remark[], Remark[]] = [[], []];

@@ -88,7 +88,7 @@ export const endOf = (socket: WebSocket): Promise<SessionEnd> =>
     });
   });
 
-/** Writes what came. What is not taken stops the other end, because nothing more is read. */
+/** Writes received bytes. Reads nothing more until they are taken, which stops the other end. */
 export function pour(socket: WebSocket, to: Writable, bytes: Buffer): void {
   if (to.write(bytes)) return;
   socket.pause();

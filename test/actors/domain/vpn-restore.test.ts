@@ -94,7 +94,7 @@ function createWorld() {
     throw new Error(what);
   };
 
-  /** @returns whether it is settled. */
+  /** @returns true if the item is settled, or there is none */
   function sendItem(side: Side, which: number): boolean {
     const all = [...outboxOf(states[side], nowMs)];
     const found = all[which % Math.max(1, all.length)];

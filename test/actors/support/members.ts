@@ -22,7 +22,7 @@ export function createMembers() {
     replace: async (id, value, expected) =>
       Promise.resolve((members.get(id)?.revision ?? 0) === expected ? set(id, value) : undefined),
   };
-  /** @returns what puts everything back as it is now */
+  /** @returns a function that restores the present state */
   const copy = (): (() => void) => {
     const copied = { members: [...members], revision };
     return () => {

@@ -102,7 +102,7 @@ t.test('the reader leaves: the connection closes', { timeout: 30_000 }, async (t
   });
   t.match(await lines.next(), { value: { seq: 1 } });
   const next = lines.next();
-  // A stream lasts for hours. What only its beginning needed is gone by then.
+  // A stream lasts for hours, so the garbage of its beginning is collected.
   await collectGarbage();
   leave();
   await t.rejects(next, InterruptedError);

@@ -9,7 +9,7 @@ t.setTimeout(300_000);
 const mebibyte = 1024 ** 2;
 const capMib = 128;
 
-/** @returns what became of those that were given more, by name */
+/** @returns outcomes of the updates to more memory, by name */
 async function scale(api: Api, project: string): Promise<Record<string, string | undefined>> {
   const done: Record<string, string | undefined> = {};
   const filter = { project: [project], status: ['running' as const], include: ['spec' as const] };

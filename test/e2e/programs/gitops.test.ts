@@ -8,7 +8,7 @@ t.setTimeout(300_000);
 
 type Body = Schemas['ContainerSpecPut'];
 
-/** @returns what it did, by name */
+/** @returns its actions, by name */
 async function reconcile(api: Api, project: string, wanted: readonly Body[]): Promise<Record<string, string>> {
   const done: Record<string, string> = {};
   const filter = { project: [project], include: ['spec' as const] };

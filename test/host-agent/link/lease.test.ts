@@ -215,7 +215,7 @@ t.test('a damaged file counts as no fence and is set aside', async (t) => {
   t.equal(readFileSync(join(stateDir, 'fence.json.unreadable'), 'utf8'), '{"v":1');
 });
 
-/* Whether containers may run. */
+/* Permission to run containers. */
 
 async function start(t: Test, silence: Silence) {
   const state = { silence, renewals: 0 };

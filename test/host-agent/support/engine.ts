@@ -36,7 +36,7 @@ export interface EngineView {
   networked(id: ContainerId): Promise<Inspected>;
   /** Names of the volumes that bear the labels of this container. */
   volumes(id: ContainerId): Promise<string[]>;
-  /** Runs a command in the one container of this id. @returns what it wrote, once it has ended */
+  /** Runs a command in the one container of this id. @returns its whole output, after its end */
   exec(id: ContainerId, command: readonly string[]): Promise<string>;
   call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ status: number; text: string }>;
 }

@@ -34,7 +34,7 @@ export interface RushOptions {
   readonly containerOf: (tenant: TenantId) => string | undefined;
 }
 
-/** @returns what the other tenant noticed */
+/** @returns faults that the other tenant noticed */
 export async function rush(options: RushOptions): Promise<string[]> {
   const { partitions, random, tenants } = options;
   const [greedy = '' as TenantId, ...others] = tenants;

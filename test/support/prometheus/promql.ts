@@ -1,4 +1,4 @@
-/** The names in a query of Prometheus. Whether it parses, Prometheus itself says. */
+/** The names in a query of Prometheus, which itself checks the syntax. */
 
 const keywords = new Set(['and', 'bool', 'by', 'group_left', 'group_right', 'ignoring', 'offset', 'on', 'or']);
 const aggregating = /\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^()]*)\)/g;

@@ -13,7 +13,7 @@ import { alertsOn } from '../../../support/prometheus/promtool.ts';
 import { until } from '../../../support/until.ts';
 import { fillBucket, nothingLost, startGround, untilReady, Work, type Actors } from './support.ts';
 
-/** Flips a bit of this text wherever the stream's blocks have it. @returns how often that was */
+/** Flips a bit of this text wherever the stream's blocks have it. @returns the number of places */
 function damage(storeDir: string, stream: string, text: string): number {
   const blocks = readdirSync(storeDir, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.blk') && `/${name}`.includes(`/${stream}/msgs/`))
