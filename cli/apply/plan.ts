@@ -58,13 +58,17 @@ export interface ContainerCreate {
 
 export type Move = NonNullable<ServerPlan['move']>;
 
-/**
- * - `start`: as declared, but stopped or failed. - `wait`: on its way, or unhealthy.
- * - `pull`: as declared, and its host looks again at what its tag names. - `keep`: as declared.
- */
+/** A container that exists and is declared. */
 export interface ContainerChange {
   readonly kind: 'container';
-  readonly action: 'update' | 'start' | 'pull' | 'wait' | 'keep';
+  /**
+   * - `update`: another document is written.
+   * - `start`: as declared, but stopped or failed.
+   * - `pull`: as declared, and its host looks again at the image that its tag names.
+   * - `keep`: as declared.
+   * - `wait`: as declared, but on its way up or unhealthy.
+   */
+  readonly action: 'update' | 'start' | 'pull' | 'keep' | 'wait';
   readonly name: string;
   readonly wanted: WantedContainer;
   readonly found: FoundContainer;
@@ -192,23 +196,35 @@ function containerStep(wanted: WantedContainer, found: FoundContainer | undefine
     ...differencesOf(fieldsOf(before), fieldsOf(document)),
     ...(isMoved ? [{ field: 'host_key', from: host_key ?? null, to: host }] : []),
   ];
-  const isOver = status.reason === 'completed' && differences.length === 0;
+  const isChanged = differences.length > 0;
+  const isOver = status.reason === 'completed' && !isChanged;
   const isStarted = !isOver && (desired === 'stopped' || status.status === 'failed');
-  const isUp = status.status === 'running' && status.reason !== 'unhealthy';
-  const isSettled = (isUp || isCompleted(status)) && !isUnderWay(status);
   const isDeclared = isStarted && desired === 'stopped';
   const isPulled = wanted.isPulled && !isOver;
   const body = { ...before, ...document, ...place, ...(isDeclared ? { desired: 'running' as const } : {}) };
   return {
     kind: 'container',
-    action: differences.length > 0 ? 'update' : isStarted ? 'start' : isPulled ? 'pull' : isSettled ? 'keep' : 'wait',
+    action: actionOf(status, { isChanged, isStarted, isPulled }),
     name,
     wanted,
     found,
     differences,
-    body: differences.length > 0 || isDeclared || isPulled ? body : undefined,
+    body: isChanged || isDeclared || isPulled ? body : undefined,
     isRetried: isStarted && !isDeclared,
   };
+}
+
+type Needs = Readonly<Record<'isChanged' | 'isStarted' | 'isPulled', boolean>>;
+
+function actionOf(
+  status: FoundContainer['status'],
+  { isChanged, isStarted, isPulled }: Needs,
+): ContainerChange['action'] {
+  if (isChanged) return 'update';
+  if (isStarted) return 'start';
+  if (isPulled) return 'pull';
+  const isUp = status.status === 'running' && status.reason !== 'unhealthy';
+  return (isUp || isCompleted(status)) && !isUnderWay(status) ? 'keep' : 'wait';
 }
 
 type Fields = ReadonlyMap<string, string>;

@@ -152,7 +152,7 @@ function serviceOf(
     files: filesOf(reader, [...path, 'configs'], service['configs'], configs),
     secrets: usesOf(reader, [...path, 'secrets'], service['secrets'], secrets),
   });
-  return { container, isJob, isPulled: isPulled(reader, [...path, 'pull_policy'], service['pull_policy']), networks };
+  return { container, isJob, isPulled: looksAtTag(reader, [...path, 'pull_policy'], service['pull_policy']), networks };
 }
 
 const unpulled: Readonly<Record<string, string>> = {
@@ -160,8 +160,8 @@ const unpulled: Readonly<Record<string, string>> = {
   build: 'Longshore builds no images: push one',
 };
 
-/** True if its tag is looked at again each time. */
-function isPulled(reader: Reader, path: Path, value: unknown): boolean {
+/** True if the pull policy makes the host look at the tag with each apply. */
+function looksAtTag(reader: Reader, path: Path, value: unknown): boolean {
   const form = 'always, missing, daily, weekly or every_ and a time, such as every_12h';
   const policy = reader.take(path, value === '' ? undefined : value, pullPolicyOf, form);
   const why = unpulled[policy ?? ''];
