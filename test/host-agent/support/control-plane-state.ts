@@ -22,7 +22,7 @@ export interface State {
   readonly erased: Set<ContainerId>;
   readonly revisions: number[];
   session: number;
-  orphanWord: number;
+  orphanApprovals: number;
   answeringCluster: string;
   incarnation: number;
 }
@@ -33,7 +33,7 @@ export function answersFor(state: State, partition: number, held: readonly numbe
   const revision = state.revisions[partition] ?? 0;
   const base = { v: 1, cluster: state.answeringCluster, partitions, partition, incarnation, epoch, revision } as const;
   const isHome = partition === partitionOf(host, partitions);
-  const orphan_word = isHome ? state.orphanWord : null;
+  const orphan_word = isHome ? state.orphanApprovals : null;
   const draining = isHome ? false : null;
   const isSame = held?.[0] === epoch && held[1] === revision;
   if (isSame) return [{ ...base, part: 0, parts: 1, same: true, containers: [], hold: [], orphan_word, draining }];

@@ -72,7 +72,8 @@ export interface ControlPlane {
   /** Forgets the containers, as after a restore. */
   lose(...ids: ContainerId[]): void;
   hold(id: ContainerId): void;
-  setOrphanWord(word: number): void;
+  /** Approvals of an operator to remove held orphans; the agent acts on a new count. */
+  setOrphanApprovals(count: number): void;
   /** Stops answering, as when every actors process is down. */
   goAway(): void;
   comeBack(): Promise<void>;
@@ -125,7 +126,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     erased: new Set(),
     revisions: Array.from({ length: partitions }, () => 1),
     session: 0,
-    orphanWord: 0,
+    orphanApprovals: 0,
     answeringCluster: cluster,
     incarnation: 0,
   };
@@ -155,8 +156,8 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
       return { ok: false, error: 'superseded' };
     }
     state.session = Math.max(state.session, asked.highest_session ?? 0) + 1;
-    const { session, orphanWord, answeringCluster } = state;
-    return { ok: true, cluster: answeringCluster, partitions, session, orphan_word: orphanWord, ...jwt };
+    const { session, orphanApprovals, answeringCluster } = state;
+    return { ok: true, cluster: answeringCluster, partitions, session, orphan_word: orphanApprovals, ...jwt };
   };
 
   let ignoresSyncs = false;
@@ -298,8 +299,8 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
         state.held.set(id, partitionOf(tenant, partitions));
         state.containers.delete(id);
       }),
-    setOrphanWord: (word) => {
-      state.orphanWord = word;
+    setOrphanApprovals: (count) => {
+      state.orphanApprovals = count;
       state.revisions.forEach((_, partition) => nc.publish(subjects.desired(host, partition), ''));
     },
     goAway: () => {

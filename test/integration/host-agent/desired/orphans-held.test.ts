@@ -84,7 +84,7 @@ t.test('containers given away go, unknown ones are held, those of others stay', 
   });
 
   await t.test('after the approval they go', async (t) => {
-    controlPlane.setOrphanWord(1);
+    controlPlane.setOrphanApprovals(1);
     await until('only the damaged one left', async () => (await here()) === 1 || undefined);
     await until('none held', () => controlPlane.beats().at(-1)?.orphans_held === 0 || undefined);
     t.same(controlPlane.faults(), []);

@@ -111,7 +111,7 @@ t.test('held, a container keeps its sandbox', async (t) => {
   });
 
   await t.test('until an operator approves of its removal', async () => {
-    controlPlane.setOrphanWord(1);
+    controlPlane.setOrphanApprovals(1);
     await until('its removal', async () => (await sandboxes(rig)).every((one) => one.id !== sandbox));
   });
 });
