@@ -5,10 +5,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { limits } from '../schemas/limits.ts';
+import { KiB } from '../schemas/limits/units.ts';
 import { writePrivateFile } from '../lib/process/private-file.ts';
 import { isValues, valuesIn } from '../lib/values.ts';
 import { Refused } from './terminal/errors.ts';
+
+export const profileBytesMax = 256 * KiB;
+export const profilesMax = 64;
 
 export interface Profile {
   readonly server: string;
@@ -74,7 +77,7 @@ export function readProfiles(path: string): ProfileFile {
     if ((mode & othersMayRead) !== 0) {
       throw new Refused(`${path} has tokens in it, and others may read it: run "chmod 600 ${path}"`);
     }
-    if (size > limits.cliProfileBytes) throw new Refused(`${path} is larger than ${limits.cliProfileBytes} bytes`);
+    if (size > profileBytesMax) throw new Refused(`${path} is larger than ${profileBytesMax} bytes`);
     bytes = readFileSync(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none;
@@ -94,8 +97,8 @@ function parsed(text: string): unknown {
 }
 
 export function writeProfiles(path: string, file: ProfileFile): void {
-  if (Object.keys(file.profiles).length > limits.cliProfiles) {
-    throw new Refused(`there are ${limits.cliProfiles} profiles; remove one with "longshore profile rm NAME"`);
+  if (Object.keys(file.profiles).length > profilesMax) {
+    throw new Refused(`there are ${profilesMax} profiles; remove one with "longshore profile rm NAME"`);
   }
   writePrivateFile(path, `${JSON.stringify(file, null, 2)}\n`);
 }

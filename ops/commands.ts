@@ -6,7 +6,6 @@ import { Option, type Command } from 'commander';
 import type { Terminal } from '../cli/context.ts';
 import { clusterCommands } from '../cli/operator/clusters.ts';
 import { wholeNumber } from '../cli/terminal/arguments.ts';
-import { limits } from '../schemas/limits.ts';
 import type { FindTarget } from './backup/target.ts';
 import type { RestoreFlags } from './restore/command.ts';
 
@@ -23,6 +22,9 @@ const ending =
       setImmediate(() => process.exit());
     }
   };
+
+/** Longest lifetime of credentials. */
+const daysMax = 3660;
 
 const replicaCounts = ['1', '3', '5'];
 
@@ -97,7 +99,7 @@ function addKeys(program: Command, terminal: Terminal): void {
     .description('Create another key; the earlier ones stay valid')
     .argument('<folder>', 'Folder of the keys')
     .argument('<name>', 'Name of the key, such as gateway-g1, actors or hosts-signing')
-    .option('--days <number>', 'Lifetime of the new credentials (default: no end)', wholeNumber(1, limits.keysDaysMax))
+    .option('--days <number>', 'Lifetime of the new credentials (default: no end)', wholeNumber(1, daysMax))
     .action(
       ending(async (folder: string, name: string, { days }: { readonly days?: number }) =>
         (await commands()).rotate(terminal, folder, name, days),

@@ -1,5 +1,4 @@
 /** `apply`: a file becomes what runs. */
-import { limits } from '../../schemas/limits.ts';
 import type { Context } from '../context.ts';
 import { codeOf, Exit, Refused, wordsOf, WrongUsage } from '../terminal/errors.ts';
 import { askLine } from '../terminal/input.ts';
@@ -15,6 +14,9 @@ import { findAll } from './found.ts';
 import { planOf, type Plan } from './plan.ts';
 import { doneText, planText, stoppedText, valueOf, type Done } from './show.ts';
 
+const filesMax = 16;
+const remarksShown = 50;
+
 export interface ApplyOptions extends WaitOptions {
   /** The usual file of this folder if absent. */
   readonly file?: readonly string[];
@@ -27,7 +29,7 @@ export interface ApplyOptions extends WaitOptions {
 }
 
 function remarksText(remarks: readonly Remark[]): string {
-  const lines = remarks.slice(0, limits.applyRemarks).map(textOfRemark);
+  const lines = remarks.slice(0, remarksShown).map(textOfRemark);
   const more = remarks.length - lines.length;
   return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
 }
@@ -51,7 +53,7 @@ export async function apply(context: Context, options: ApplyOptions): Promise<vo
   const { file, prune = false, timeout, stable, dryRun = false, detach = false } = options;
   const here = file === undefined ? filesHere(context) : undefined;
   const files = file ?? [here?.file ?? ''];
-  if (files.length > limits.applyFiles) throw new WrongUsage(`-f: give at most ${limits.applyFiles} files`);
+  if (files.length > filesMax) throw new WrongUsage(`-f: give at most ${filesMax} files`);
   if (files.filter((file) => file === '-').length > 1) throw new WrongUsage('-f -: standard input is one file');
   const { wanted, values, faults, warnings } = await readFiles(files, context.terminal, {
     project: options.projectName,

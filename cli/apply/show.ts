@@ -1,5 +1,4 @@
 /** A plan and what became of it, for people and for programs. Pure. */
-import { limits } from '../../schemas/limits.ts';
 import { oneLine } from '../../schemas/visible.ts';
 import { isChange, type Difference, type Move, type Plan, type Step } from './plan.ts';
 
@@ -14,10 +13,12 @@ const signs: Readonly<Record<Step['action'], string>> = {
   remove: '-',
 };
 
+const valueChars = 60;
+
 /** Quoted where it has more than plain characters; cut where it is long. */
 function valueText(value: string): string {
   const quoted = /^[!-~][ -~]*$/.test(value) ? value : JSON.stringify(value);
-  return quoted.length > limits.applyValueChars ? `${quoted.slice(0, limits.applyValueChars)}…` : quoted;
+  return quoted.length > valueChars ? `${quoted.slice(0, valueChars)}…` : quoted;
 }
 
 function differenceText({ field, from, to }: Difference): string {

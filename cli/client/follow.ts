@@ -10,6 +10,8 @@ import { frameReader, type Frame } from './frames.ts';
 
 /** A gateway sends something every 15 s; a stream that is silent for longer is opened again. */
 const clientStreamSilentMs = 45_000;
+/** Openings of a stream in a row that brought nothing. */
+export const clientStreamAttempts = 20;
 
 /** Opens the stream, after the frame with this id. */
 export type Open = (
@@ -115,7 +117,7 @@ export async function* followFrames(
       if (!isPassing(error)) throw error;
       failure = error instanceof ConnectionError ? error : new ConnectionError('the server', error);
     }
-    if (attempt + 1 >= limits.clientStreamAttempts) throw failure;
+    if (attempt + 1 >= clientStreamAttempts) throw failure;
     await pause(jitter(backoffMs(attempt, bounds)), signal);
     if (signal.aborted) throw new InterruptedError();
   }

@@ -7,6 +7,8 @@ import { backoffMs, jitter, sleep } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { ConnectionError, InterruptedError } from './errors.ts';
 
+/** Attempts of one request. */
+export const clientAttempts = 5;
 /** One attempt of a request; routes that make keys take up to a minute. */
 const clientRequestMs = 75_000;
 /** Beyond the `timeout` of a request that waits. */
@@ -85,7 +87,7 @@ export function repeating({ server, fetch = nodeFetch, pause = sleep, onPause }:
   };
   return async (request) => {
     for (let attempt = 0; ; attempt++) {
-      const isLast = attempt + 1 >= limits.clientAttempts;
+      const isLast = attempt + 1 >= clientAttempts;
       try {
         const answer = await once(request);
         const ms = isLast ? undefined : pauseAfter(request, answer, attempt);

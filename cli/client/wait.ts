@@ -1,8 +1,12 @@
 /** Waits for a status of a container, for longer than one request may. */
-import { limits } from '../../schemas/limits.ts';
 import { dataOf, type Api, type Schemas } from './api.ts';
 import { ApiError, ConnectionError } from './errors.ts';
 import type { paths } from './openapi.d.ts';
+
+/** Requests of a wait in a row, each with all of its attempts, that the server did not answer. */
+export const clientWaitAttempts = 10;
+/** The longest question for a status; a longer wait asks again. */
+export const clientWaitSeconds = 60;
 
 /**
  * Asks until an answer comes, or until the time. A client sends a request again for a few seconds;
@@ -13,7 +17,7 @@ export async function persist<T>(endMs: number, ask: () => Promise<T>): Promise<
     try {
       return await ask();
     } catch (error) {
-      const isOver = attempt >= limits.clientWaitAttempts || performance.now() >= endMs;
+      const isOver = attempt >= clientWaitAttempts || performance.now() >= endMs;
       if (isOver || !(error instanceof ConnectionError)) throw error;
     }
   }
@@ -78,7 +82,7 @@ async function waited(
   for (;;) {
     const leftS = Math.ceil((endMs - performance.now()) / 1000);
     if (leftS <= 0) return undefined;
-    const query = { ...asked, timeout: Math.min(leftS, limits.clientWaitSeconds) };
+    const query = { ...asked, timeout: Math.min(leftS, clientWaitSeconds) };
     const more = signal === undefined ? {} : { signal };
     try {
       return await persist(endMs, () =>

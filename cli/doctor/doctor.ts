@@ -15,6 +15,9 @@ import { Exit, exitCodes } from '../terminal/errors.ts';
 import { joined } from '../terminal/output.ts';
 import * as verdicts from './verdicts.ts';
 
+/** Deadline of one look at a server. */
+const lookMs = 10_000;
+
 type Verdict = verdicts.Verdict;
 
 interface Probe {
@@ -33,7 +36,7 @@ async function probe({ server, terminal }: Context, path: string): Promise<Probe
       const answer = await fetch(`${server}${path}`, { signal });
       return [answer, (await answer.text()).slice(0, limits.clientErrorChars)];
     };
-    const [answer, text] = await withAbort([terminal.signal], ask, limits.cliDoctorMs);
+    const [answer, text] = await withAbort([terminal.signal], ask, lookMs);
     const ms = performance.now() - startMs;
     const date = Date.parse(answer.headers.get('date') ?? '');
     return { status: answer.status, text, ms, aheadMs: Number.isNaN(date) ? undefined : date - terminal.nowMs() };
@@ -47,7 +50,7 @@ async function probe({ server, terminal }: Context, path: string): Promise<Probe
 /** End of the server's certificate in ms since 1970, or the reason why it is not accepted. */
 function certificateEnd({ hostname: host, port }: URL): Promise<number | string> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port: Number(port || 443), servername: host, timeout: limits.cliDoctorMs });
+    const socket = connect({ host, port: Number(port || 443), servername: host, timeout: lookMs });
     const end = (found: number | string): void => {
       socket.destroy();
       resolve(found);

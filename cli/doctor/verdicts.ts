@@ -1,7 +1,11 @@
 /** Verdicts of `doctor` on its findings, with the remedy for each fault. Pure. */
 import type { Schemas } from '../client/api.ts';
-import { limits } from '../../schemas/limits.ts';
 import { days } from '../../schemas/limits/units.ts';
+
+/** A clock that is off by more is a fault. */
+const clockOffMs = 30_000;
+/** A certificate that ends sooner is a fault. */
+const certificateDaysMin = 14;
 
 export interface Verdict {
   /** Subject of the check. */
@@ -42,7 +46,7 @@ export function encrypted({ protocol, hostname }: URL, end: number | string | un
   if (typeof end !== 'number') return wrong('TLS', end ?? 'no certificate came', renew);
   const left = Math.floor((end - nowMs) / days);
   const found = `the certificate ends in ${left} days`;
-  return left < limits.cliDoctorCertificateDays ? wrong('TLS', found, renew) : right('TLS', found);
+  return left < certificateDaysMin ? wrong('TLS', found, renew) : right('TLS', found);
 }
 
 /**
@@ -54,7 +58,7 @@ export function inTime(aheadMs: number | undefined): Verdict {
   if (aheadMs > -1500 && aheadMs < 500) return right('clock', 'the server has the time of this machine');
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   const found = `the server is ${seconds} s ${aheadMs < 0 ? 'behind' : 'ahead'}`;
-  return Math.abs(aheadMs) > limits.cliDoctorClockMs
+  return Math.abs(aheadMs) > clockOffMs
     ? wrong('clock', found, 'let NTP set the clocks of this machine and of the server: tokens depend on them')
     : right('clock', found);
 }

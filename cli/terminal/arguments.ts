@@ -2,6 +2,8 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 
+const cliWaitSeconds = 300;
+
 /** A reader of whole numbers, which throws InvalidArgumentError. */
 export const wholeNumber =
   (least: number, most: number) =>
@@ -19,7 +21,7 @@ const stableSeconds = wholeNumber(0, limits.cliStableSecondsMax);
 
 /** `--timeout` of the commands that wait. */
 export const timeout = (command: Command, text: string): Command =>
-  command.option('--timeout <seconds>', text, waitSeconds, limits.cliWaitSeconds);
+  command.option('--timeout <seconds>', text, waitSeconds, cliWaitSeconds);
 
 /** `--timeout` and `--stable` of the commands that wait until containers are done. */
 export const waiting = (command: Command, text = 'Longest wait'): Command =>

@@ -4,9 +4,12 @@ import { createInterface } from 'node:readline';
 import { addAbortSignal, Writable, type Readable } from 'node:stream';
 import { within } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
+import { minutes } from '../../schemas/limits/units.ts';
 import { visible } from '../../schemas/visible.ts';
 import { InterruptedError } from '../client/errors.ts';
 import { Refused } from './errors.ts';
+
+const cliInputMs = 5 * minutes;
 
 /** Standard input, and Ctrl-C. */
 export interface Input {
@@ -30,7 +33,7 @@ async function readAll(stream: Readable): Promise<Buffer> {
 /** @throws InterruptedError, and Refused if it is too large */
 export async function readInput({ stdin, signal }: Input): Promise<Buffer> {
   try {
-    return await within(readAll(addAbortSignal(signal, stdin)), limits.cliInputMs, 'standard input');
+    return await within(readAll(addAbortSignal(signal, stdin)), cliInputMs, 'standard input');
   } catch (error) {
     if (signal.aborted) throw new InterruptedError();
     throw error;

@@ -8,10 +8,13 @@ import { dirname, join, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { decodeJson, decoder } from '../../lib/decode.ts';
 import { Cluster, refusalOf } from '../../schemas/records/cluster.ts';
-import { limits } from '../../schemas/limits.ts';
+import { MiB } from '../../schemas/limits/units.ts';
 import { bucketPrefix, buckets, bucketStream, journalBuckets, streams } from '../../schemas/records/buckets.ts';
 import { BackupError, reasonOf } from './error.ts';
 import { StreamConfig, StreamState, digestOf, openRegular } from './stream.ts';
+
+/** A manifest of 256 partitions has less than a tenth of it. */
+export const manifestBytesMax = 8 * MiB;
 
 export const SavedStream = Type.Object({
   /** A file name in the folder of the manifest. */
@@ -183,7 +186,7 @@ async function readSmall(path: string): Promise<Buffer> {
   const file = await openRegular(path);
   try {
     const { size } = await file.stat();
-    if (size > limits.backupManifestBytes) throw new Error(`it has ${size} bytes: use another copy of the backup`);
+    if (size > manifestBytesMax) throw new Error(`it has ${size} bytes: use another copy of the backup`);
     return await file.readFile();
   } finally {
     await file.close();

@@ -14,6 +14,9 @@ import { Refused } from '../../cli/terminal/errors.ts';
 import { reasonOf } from '../backup/error.ts';
 import type { NatsIdentity } from './nats-identity.ts';
 
+/** Open connections that a server names in one answer. */
+const connectionsOfPage = 256;
+
 const settings = {
   NATS_URLS: natsServers('NATS servers.', []),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
@@ -139,8 +142,8 @@ export async function connectionsByKey(system: NatsConnection): Promise<Readonly
     names.push(name);
   };
   let most = 0;
-  for (let offset = 0; offset === 0 || offset < most; offset += limits.keysConnections) {
-    const payload = JSON.stringify({ auth: true, offset, limit: limits.keysConnections });
+  for (let offset = 0; offset === 0 || offset < most; offset += connectionsOfPage) {
+    const payload = JSON.stringify({ auth: true, offset, limit: connectionsOfPage });
     const asked = { subject: '$SYS.REQ.SERVER.PING.CONNZ', payload };
     for await (const { data } of answersOfServers(Promise.resolve(system), asked, decodePage)) {
       most = Math.max(most, data.total);

@@ -11,11 +11,6 @@ export const logs = {
   logLineBytes: 16 * KiB,
   /** Bytes of a block, encoded as JSON. A single line that takes more is sent alone. */
   logBlockBytes: 64 * KiB,
-  /**
-   * The most bytes of any block: one line, each of its bytes escaped as six, and an entry about
-   * lines lost before it.
-   */
-  logBlockMostBytes: 6 * 16 * KiB + 2 * KiB,
   logBlockLines: 500,
   logBlockDelayMs: 200,
   logBlocksPerContainer: 1000,

@@ -2,8 +2,14 @@ import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { accessOf } from '../../cli/context.ts';
-import { profilePath, readProfiles, serverIn, writeProfiles } from '../../cli/profiles.ts';
-import { limits } from '../../schemas/limits.ts';
+import {
+  profileBytesMax,
+  profilePath,
+  profilesMax,
+  readProfiles,
+  serverIn,
+  writeProfiles,
+} from '../../cli/profiles.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const one = { server: 'https://longshore.example.com', token: 'a.b.c' };
@@ -38,9 +44,9 @@ t.test('a file that is none, or too large, and too many profiles', (t) => {
     writeFileSync(path, text, { mode: 0o600 });
     t.throws(() => readProfiles(path), { name: 'Refused' }, text);
   }
-  writeFileSync(path, ' '.repeat(limits.cliProfileBytes + 1));
+  writeFileSync(path, ' '.repeat(profileBytesMax + 1));
   t.throws(() => readProfiles(path), /is larger than/);
-  const profiles = Object.fromEntries(Array.from({ length: limits.cliProfiles + 1 }, (_, at) => [`p${at}`, one]));
+  const profiles = Object.fromEntries(Array.from({ length: profilesMax + 1 }, (_, at) => [`p${at}`, one]));
   t.throws(() => writeProfiles(path, { current: null, profiles }), /remove one/);
   t.end();
 });

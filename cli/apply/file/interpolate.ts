@@ -3,7 +3,9 @@
  * `${NAME:?message}`, `${NAME:+other}`, each also without the colon, and `$$` for a dollar sign.
  * With a colon, an empty variable counts as one that is not set. Pure.
  */
-import { limits } from '../../../schemas/limits.ts';
+
+/** Levels of variables within variables. */
+const depthMax = 16;
 
 export interface Variables {
   /** `undefined` if the variable is not set. */
@@ -24,8 +26,8 @@ const inBraces = /^([A-Za-z_][A-Za-z0-9_]*)(?:(:?)([-?+])([^]*))?$/;
 
 /** @throws BadVariable */
 export function interpolated(text: string, variables: Variables, depth = 0): string {
-  if (depth > limits.applyVariableDepth)
-    throw new BadVariable(`variables are nested deeper than ${limits.applyVariableDepth} levels`);
+  if (depth > depthMax)
+    throw new BadVariable(`variables are nested deeper than ${depthMax} levels`);
   let result = '';
   for (let at = 0; at < text.length;) {
     const dollar = text.indexOf('$', at);

@@ -8,7 +8,6 @@ import { PeerCreateBody, PeerUpdateBody } from '../../../schemas/api/peer.ts';
 import { PolicyBody } from '../../../schemas/api/policy.ts';
 import { ContainerSecretsBody, LoginBody } from '../../../schemas/api/secret.ts';
 import { envKeyPattern } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { entryProperties, Text } from './fields.ts';
 
 const closed = { additionalProperties: false } as const;
@@ -55,8 +54,10 @@ const { name: _, ...peerFields } = PeerCreateBody.properties;
 const PeerEntry = Type.Object({ ...peerFields, enabled: PeerUpdateBody.properties.enabled }, closed);
 export type PeerEntry = Static<typeof PeerEntry>;
 
-const items = { maxProperties: limits.applyItems } as const;
-const names = Type.Optional(Type.Array(Type.String(), { maxItems: limits.applyItems, uniqueItems: true }));
+/** Items of one kind in a file. */
+const itemsMax = 200;
+const items = { maxProperties: itemsMax } as const;
+const names = Type.Optional(Type.Array(Type.String(), { maxItems: itemsMax, uniqueItems: true }));
 
 export const ApplyFile = Type.Object(
   {

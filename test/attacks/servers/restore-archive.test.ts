@@ -9,10 +9,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { readBackup } from '../../../ops/backup/folder.ts';
+import { manifestBytesMax, readBackup } from '../../../ops/backup/folder.ts';
 import { within } from '../../../lib/time/backoff.ts';
 import { bucketPrefix, buckets, bucketStream, journalBuckets, streams } from '../../../schemas/records/buckets.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const content = 'a snapshot';
@@ -82,7 +81,7 @@ t.test('files that are none, or too large', async (t) => {
     'a manifest that fills the memory': [
       (path) => {
         writeFileSync(path, '{');
-        truncateSync(path, limits.backupManifestBytes + 1);
+        truncateSync(path, manifestBytesMax + 1);
       },
       'manifest.json',
       /bytes: use another copy/,

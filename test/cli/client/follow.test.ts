@@ -2,8 +2,7 @@ import t, { type Test } from 'tap';
 import type { ServerResponse } from 'node:http';
 import { createApi } from '../../../cli/client/api.ts';
 import { ApiError, InterruptedError } from '../../../cli/client/errors.ts';
-import { follow } from '../../../cli/client/follow.ts';
-import { limits } from '../../../schemas/limits.ts';
+import { clientStreamAttempts, follow } from '../../../cli/client/follow.ts';
 import { collectGarbage } from '../../support/garbage.ts';
 import { farEnd, type Reaction } from './server.ts';
 
@@ -112,5 +111,5 @@ t.test('the reader leaves: the connection closes', { timeout: 30_000 }, async (t
 t.test('a stream that brings nothing, time after time, is given up', async (t) => {
   const { asked, lines } = await following(t, ended(end('stopping')));
   await t.rejects(seqs(lines), /ends the stream again and again/);
-  t.equal(asked.length, limits.clientStreamAttempts);
+  t.equal(asked.length, clientStreamAttempts);
 });

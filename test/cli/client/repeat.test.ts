@@ -1,8 +1,8 @@
 import t from 'tap';
 import { createApi, dataOf, doneOf, type Api } from '../../../cli/client/api.ts';
 import { ApiError, ConnectionError, InterruptedError } from '../../../cli/client/errors.ts';
+import { clientAttempts } from '../../../cli/client/repeat.ts';
 import { freePort } from '../../../dev/process/process.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { breaks, farEnd, type Reaction } from './server.ts';
 
 const id = '019ab0c2-0000-7000-8000-000000000000';
@@ -63,8 +63,8 @@ t.test('pauses for as long as the answer says, and not for ever', async (t) => {
   const { url, asked } = await farEnd(t, refused);
   const { api, pauses } = clientOf(url);
   await t.rejects(quota(api), { status: 503, code: 'unavailable', retryAfterS: 2 });
-  t.equal(asked.length, limits.clientAttempts);
-  t.equal(pauses.length, limits.clientAttempts - 1);
+  t.equal(asked.length, clientAttempts);
+  t.equal(pauses.length, clientAttempts - 1);
   t.ok(pauses.every((ms) => ms >= 2000));
 });
 
@@ -106,7 +106,7 @@ t.test('a server that is not there is named, with the reason of the system', asy
   const error = await quota(api).catch((failure: unknown) => failure);
   t.type(error, ConnectionError);
   t.match((error as Error).message, /^http:\/\/127\.0\.0\.1:\d+ can't be reached: .*ECONNREFUSED/);
-  t.equal(pauses.length, limits.clientAttempts - 1);
+  t.equal(pauses.length, clientAttempts - 1);
 });
 
 t.test('a port that fetch asks no server at is refused at once', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createApi } from '../../../cli/client/api.ts';
-import { persist, waitFor } from '../../../cli/client/wait.ts';
-import { limits } from '../../../schemas/limits.ts';
+import { clientAttempts } from '../../../cli/client/repeat.ts';
+import { clientWaitAttempts, clientWaitSeconds, persist, waitFor } from '../../../cli/client/wait.ts';
 import { ApiError, ConnectionError } from '../../../cli/client/errors.ts';
 import { breaks, farEnd } from './server.ts';
 
@@ -14,7 +14,7 @@ t.test('a long wait is several requests', async (t) => {
   t.equal(found?.status, 'running');
   t.equal(asked.length, 3);
   const [first] = asked;
-  t.equal(first?.path, `/api/v2/compute/${id}/wait?status=running&timeout=${limits.clientWaitSeconds}`);
+  t.equal(first?.path, `/api/v2/compute/${id}/wait?status=running&timeout=${clientWaitSeconds}`);
 });
 
 t.test('after the time there is no status', async (t) => {
@@ -29,11 +29,11 @@ t.test('a container that is being removed can reach no other status', async (t) 
 });
 
 t.test('a server that starts again ends no wait', async (t) => {
-  const away = Array.from({ length: limits.clientAttempts + 1 }, () => breaks);
+  const away = Array.from({ length: clientAttempts + 1 }, () => breaks);
   const { url, asked } = await farEnd(t, breaks, ...away, { status: 200, body: { data: { status: 'running' } } });
   const api = createApi({ server: url, pause: async () => undefined });
   t.match(await waitFor(api, id, ['running'], 60_000), { status: 'running' });
-  t.equal(asked.length, limits.clientAttempts + 3);
+  t.equal(asked.length, clientAttempts + 3);
 });
 
 t.test('a wait for a server that stays away ends, and a refusal ends it at once', async (t) => {
@@ -47,7 +47,7 @@ t.test('a wait for a server that stays away ends, and a refusal ends it at once'
   };
   const away = ask(new ConnectionError('the server', new Error('refused')));
   await t.rejects(away.answer, ConnectionError);
-  t.equal(away.asked.times, limits.clientWaitAttempts);
+  t.equal(away.asked.times, clientWaitAttempts);
   const refused = ask(new ApiError({ status: 403, headers: new Headers() }, { error: 'forbidden' }));
   await t.rejects(refused.answer, ApiError);
   t.equal(refused.asked.times, 1);
