@@ -1,4 +1,4 @@
-/** The files that commands look for where none is named, as Compose finds its own. */
+/** Files that commands look for if none is named, found as Compose finds its own. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

@@ -28,7 +28,7 @@ export interface GlobalOptions {
 const formats = ['table', 'wide', 'name', 'id', 'json', 'yaml'] as const;
 type Format = (typeof formats)[number];
 
-/** Of commands that have them (list.ts). */
+/** Options of commands that have formats (list.ts). */
 interface FormatOptions extends GlobalOptions {
   /** A format, or the file of a command that writes one. */
   readonly output?: string;
@@ -39,11 +39,11 @@ interface FormatOptions extends GlobalOptions {
 export interface Display {
   readonly terminal: Terminal;
   readonly format: Format;
-  /** True if a program reads what is shown. */
+  /** True if a program reads the output. */
   readonly isJson: boolean;
-  /** The value for programs (`--json`, `-o yaml`), or the text for people. */
+  /** Prints the value for programs (`--json`, `-o yaml`), or the text for people. */
   show(value: unknown, text: Text): void;
-  /** A line for people, beside the output. */
+  /** Prints a line for people, beside the output. */
   tell(text: Text): void;
 }
 
@@ -67,7 +67,7 @@ export function accessOf({ profile, server }: GlobalOptions, env: NodeJS.Process
   const ofShell = profile === undefined ? variableOf(env, 'LONGSHORE_TOKEN') : undefined;
   const token = (ofShell ?? (chosen?.server === at ? chosen.token : undefined))?.trim();
   if (token === undefined) throw new Refused(`no token for ${at}: sign in with "longshore login --server ${at}"`);
-  // Nor is it shown in an error, as that of a header would do.
+  // An error must not show the token, as the error of a header would.
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw notToken(ofShell === undefined ? `the token for ${at}` : 'LONGSHORE_TOKEN');
   }

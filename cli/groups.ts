@@ -8,7 +8,7 @@ import type { Terminal } from './context.ts';
 type Add = (program: Command, terminal: Terminal) => void;
 
 export interface Group {
-  /** Of the commands that it adds to the program, in their order. */
+  /** Names of the commands that it adds to the program, in their order. */
   readonly names: readonly string[];
   readonly load: () => Promise<Add>;
 }
@@ -43,5 +43,5 @@ export const groupsWith = (loadClusters: Group['load']): readonly Group[] => [
   group('completion __complete', async () => (await import('./completion/command.ts')).addCompletion),
 ];
 
-/** Those of the package of the command line alone. */
+/** Groups of the package of the command line alone. */
 export const groups = groupsWith(async () => (await import('./operator/clusters.ts')).addAbsent);

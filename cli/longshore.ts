@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --
 // Without the two dashes Node 20 takes an `--env-file` of ours for one of its own.
-/** `longshore` as the package of the command line alone has it. */
+/** `longshore` of the package of the command line alone. */
 import { groups } from './groups.ts';
 import { runLongshore } from './run.ts';
 

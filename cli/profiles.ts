@@ -24,7 +24,7 @@ export interface ProfileFile {
   readonly profiles: Readonly<Record<string, Profile>>;
 }
 
-/** There is no profile of this name. */
+/** Thrown if there is no profile of this name. */
 export class NoProfile extends Refused {
   constructor(name: string) {
     super(`there is no profile "${name}": "longshore profile ls" shows which there are`);
@@ -55,13 +55,13 @@ function isFile(value: unknown): value is ProfileFile {
 const none: ProfileFile = { current: null, profiles: {} };
 const othersMayRead = 0o077;
 
-/** @param what the text that is none, as a person knows it */
+/** @param what the text that is no token, in words of a person */
 export const notToken = (what: string): Refused =>
   new Refused(`${what} is not a token: a token is a JWT, three parts with dots between them`);
 
 type Variable = 'LONGSHORE_SERVER' | 'LONGSHORE_TOKEN' | 'LONGSHORE_CONFIG' | 'LONGSHORE_COMPLETION_TIMEOUT';
 
-/** One that is empty is not set: so a build server passes a secret that it lacks. */
+/** An empty variable counts as unset: a build server passes a missing secret that way. */
 export const variableOf = (env: NodeJS.ProcessEnv, name: Variable): string | undefined => env[name] || undefined;
 
 /** `LONGSHORE_CONFIG`, or a file in the folder that XDG names. */
@@ -103,10 +103,10 @@ export function writeProfiles(path: string, file: ProfileFile): void {
   writePrivateFile(path, `${JSON.stringify(file, null, 2)}\n`);
 }
 
-/** Of the shell and of all profiles: what no file may send elsewhere. */
+/** Tokens of the shell and of all profiles, which no file may send elsewhere. */
 export function tokensOf(env: NodeJS.ProcessEnv): readonly string[] {
   const ofShell = variableOf(env, 'LONGSHORE_TOKEN')?.trim();
   const ofProfiles = Object.values(readProfiles(profilePath(env)).profiles).map(({ token }) => token.trim());
-  // A shorter one is none, and would be found everywhere.
+  // A shorter text is no token, and would be found everywhere.
   return [...(ofShell === undefined ? [] : [ofShell]), ...ofProfiles].filter((token) => /^\S{16,}$/.test(token));
 }

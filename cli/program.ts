@@ -5,7 +5,7 @@ import type { Terminal } from './context.ts';
 import type { Group } from './groups.ts';
 import { withSuggestion } from './suggestions.ts';
 
-/** They may stand before and after the name of a command. */
+/** Options that may stand before and after the name of a command. */
 const globalOptions = (): readonly Option[] => [
   new Option('--profile <name>', 'Profile to use (default: the current one)'),
   new Option('--server <url>', 'URL of a server, in place of that of the profile (env: LONGSHORE_SERVER)'),
@@ -21,7 +21,7 @@ function commandIn(args: readonly string[]): string | undefined {
 const groupOf = (groups: readonly Group[], name: string | undefined): Group | undefined =>
   groups.find(({ names }) => name !== undefined && names.includes(name));
 
-/** It is given a line, and completes it with the commands that the line names. */
+/** The hidden command that completes a line, with the commands that the line names. */
 const completing = '__complete';
 
 interface Parts {
@@ -57,7 +57,7 @@ export async function programOf(
     .helpCommand('help [command]', 'Show help for a command')
     // Words after the arguments of `exec` belong to the program in the container.
     .enablePositionalOptions()
-    // `withSuggestion` suggests nothing that destroys.
+    // `withSuggestion` suggests nothing destructive.
     .showSuggestionAfterError(false)
     .showHelpAfterError('Run it with --help for details.')
     .exitOverride()

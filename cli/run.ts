@@ -14,7 +14,7 @@ export async function runLine(args: readonly string[], terminal: Terminal, group
     await program.parseAsync([...args], { from: 'user' });
     return exitCodes.done;
   } catch (error) {
-    // commander has said what is wrong.
+    // commander has printed the error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     const isSaid = error instanceof Exit || error instanceof InterruptedError;
     if (!isSaid) terminal.stderr.write(`${wordsOf(error)}\n`);

@@ -6,7 +6,7 @@
 import type { Command } from 'commander';
 import { meant } from '../lib/validation/misspelt.ts';
 
-/** Commands and options that end, cut off or remove what a person may need. */
+/** Destructive commands and options. */
 export const destructive: ReadonlySet<string> = new Set([
   ...['rm', 'stop', 'revoke', 'restore', 'logout', 'unlink', 'rotate', 'password', 'disable', 'drain'],
   ...['--prune', '--yes', '--force', '--all', '--unset', '--end-others'],
@@ -20,8 +20,8 @@ const change = ['set', 'update'];
 const remove = ['rm', 'logout', 'unlink'];
 
 /**
- * Commands for the words of docker, Compose, kubectl, fly, nomad and earlier releases. The first
- * one that stands beside the unknown word counts.
+ * Commands for names in docker, Compose, kubectl, fly, nomad and earlier releases. The first one
+ * that exists beside the unknown word is suggested.
  */
 const commands: Readonly<Record<string, readonly string[]>> = {
   ...{
@@ -59,7 +59,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   ...{ uncordon: ['host uncordon'], join: ['host join-token'], check: ['doctor'] },
 };
 
-/** Advice for words that no single command stands for; the words of one piece are alike. */
+/** Advice for words that no single command replaces, several words for one text. */
 const advices: readonly (readonly [words: string, text: string])[] = [
   ['keys', 'API tokens: "longshore token". NATS identities of a cluster: "longshore nats-keys".'],
   ['drain', 'Operators move the containers of a host with "longshore host drain".'],
@@ -99,7 +99,7 @@ const advices: readonly (readonly [words: string, text: string])[] = [
 ];
 const advice = new Map(advices.flatMap(([words, text]) => words.split(' ').map((word) => [word, text] as const)));
 
-/** Options for the words of other tools, as `commands` above. */
+/** Options for names in other tools, as `commands` above. */
 const options: Readonly<Record<string, readonly string[]>> = {
   ...{ '--tail': ['--lines'], '--limit': ['--lines'], '--publish': ['--port'], '--cpus': ['--cpu'] },
   ...{ '--output': ['--json'], '--format': ['--output', '--json'], '-q': ['--json'], '--url': ['--server'] },
@@ -128,7 +128,7 @@ export function suggestionFor(word: string, known: readonly string[]): string {
   return text === undefined ? '' : `(${text})\n`;
 }
 
-/** The names that may stand where the word stood: subcommands, or options. */
+/** Names that may stand in place of the word: subcommands, or options. */
 function namesAt(command: Command, isOption: boolean): string[] {
   if (isOption) return command.options.flatMap(({ long }) => (long === undefined || long === null ? [] : [long]));
   const visible = command.createHelp().visibleCommands(command);

@@ -1,4 +1,4 @@
-/** `apply`: a file becomes what runs. */
+/** `apply`: creates and updates resources from files. */
 import type { Context } from '../context.ts';
 import { codeOf, Exit, Refused, wordsOf, WrongUsage } from '../terminal/errors.ts';
 import { askLine } from '../terminal/input.ts';
@@ -94,7 +94,7 @@ export async function apply(context: Context, options: ApplyOptions): Promise<vo
   throw new Exit(codeOf(error));
 }
 
-/** A removal is final: a person confirms it, and a program gives `--yes`. */
+/** A removal is final: a person confirms it, and a program passes `--yes`. */
 async function confirm({ terminal }: Context, { steps }: Plan, { yes, file = [] }: ApplyOptions): Promise<void> {
   const removed = steps.filter(({ action }) => action === 'remove');
   if (removed.length === 0 || yes === true) return;

@@ -1,4 +1,4 @@
-/** `apply`: what reads files, plans and carries out is loaded when it is asked for. */
+/** `apply`. Its modules are loaded only when the command runs. */
 import type { Command } from 'commander';
 import { action, type Terminal } from '../context.ts';
 import { collect, waiting } from '../terminal/arguments.ts';

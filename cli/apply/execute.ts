@@ -1,6 +1,6 @@
 /**
- * Carries out a plan, one step after another. Each may be repeated: one that was interrupted is
- * planned again from what it left, and finished.
+ * Carries out a plan, one step after another. Each step may be repeated: after an interruption the
+ * rest is planned again and finished.
  */
 import { dataOf, doneOf, orNone, writtenOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
@@ -18,15 +18,15 @@ import type { Values } from './file/values.ts';
 import type { ContainerChange, ContainerCreate, PeerChange, PeerCreate, Removal, SetStep, Step } from './plan.ts';
 import type { Done, Outcome } from './show.ts';
 
-/** The question whether a container that `apply` keeps is done already. */
+/** Longest question whether a container that `apply` keeps is done already. */
 const cliKeptLookMs = 1000;
 
 export interface Work {
   readonly context: Context;
   readonly values: Values;
-  /** Wait for no container. */
+  /** Waits for no container. */
   readonly isDetached: boolean;
-  /** For each container. */
+  /** Longest wait for each container. */
   readonly timeoutS: number;
   /** Time that a container without a health check must stay up. */
   readonly stableS: number;
@@ -132,7 +132,9 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   return isSame && !isRolled ? 'same' : 'changed';
 }
 
-/** A run that its policy allows once is not broken off for a secret: it keeps the earlier value. */
+/**
+ * A run that its policy allows once is not interrupted for a secret: it keeps the earlier value.
+ */
 async function tellKept(context: Context, { found: { id }, wanted: { document }, name }: ContainerChange) {
   const secrets = secretsOf(document);
   if (document.policy.restart !== 'never' || secrets.length === 0) return;
@@ -140,14 +142,14 @@ async function tellKept(context: Context, { found: { id }, wanted: { document },
   if (kept.length > 0) context.tell(keptText(name, kept.join(', ')));
 }
 
-/** True if the change was done before; it then needs no line. */
+/** True if the container was done before, so that it needs no line. */
 async function isLongDone({ context: { api } }: Work, { found }: ContainerChange, goal: Goal): Promise<boolean> {
   const { generation } = found.status;
   const view = await settled(api, found.id, { ...goal, generation }, cliKeptLookMs);
   return view?.outcome === 'done';
 }
 
-/** Only while the container is declared as it was when the plan was made. */
+/** Writes only if the container is declared as when the plan was made. */
 async function write(
   context: Context,
   { found, wanted, name }: ContainerChange,
@@ -188,7 +190,7 @@ async function remove({ context, timeoutS }: Work, { kind, id, name }: Removal):
     peer: () => api.DELETE('/api/forage/peers/{peer}', { params: { path: { peer: id } } }),
   }[kind];
   await orNone(doneOf(deletion()));
-  // Until then it uses its secrets.
+  // A container uses its secrets until it is gone.
   if (kind === 'container') await untilGone(context, { id, name }, timeoutS);
   return 'changed';
 }

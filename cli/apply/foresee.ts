@@ -12,14 +12,14 @@ import type { ContainerChange, ContainerCreate, Plan, Step } from './plan.ts';
 
 type Write = (ContainerCreate | ContainerChange) & { readonly body: DocumentBody };
 
-/** True if nothing that comes before it decides whether it is refused. */
+/** True if no earlier step decides whether the server refuses this one. */
 function isForeseeable(step: Step, { secrets }: Found): step is Write {
   if (step.kind !== 'container' || step.action === 'remove' || step.body === undefined) return false;
   if (step.action === 'create' && step.after !== undefined) return false;
   return secretsOf(step.wanted.document).every((name) => secrets.has(name));
 }
 
-/** Asks for nothing where the plan has faults. */
+/** Sends no dry runs if the plan has faults. */
 export async function foreseen(context: Pick<Context, 'api'>, plan: Plan, found: Found): Promise<Plan> {
   if (plan.faults.length > 0) return plan;
   const faults: Remark[] = [];
@@ -44,7 +44,7 @@ export async function foreseen(context: Pick<Context, 'api'>, plan: Plan, found:
   return { steps, faults };
 }
 
-/** @throws what is no refusal of this write */
+/** @throws errors that are no refusal of this write */
 function refusalOf({ wanted: { remark } }: Write, error: unknown): Remark[] {
   if (!(error instanceof ApiError)) throw error;
   // A token that may only read sees the plan without these remarks.

@@ -17,13 +17,13 @@ export interface FoundContainer extends Declared {
 export type Peer = Schemas['Peer'];
 
 export interface Found {
-  /** Of the names in the file. */
+  /** Containers with names of the file. */
   readonly containers: ReadonlyMap<string, FoundContainer>;
-  /** Those that bear a label of the file, and are not in it. */
+  /** Containers of the file's projects that it does not declare. */
   readonly strays: readonly Container[];
-  /** Versions by name. */
+  /** Versions of secrets, by name. */
   readonly secrets: ReadonlyMap<string, number>;
-  /** By registry. */
+  /** Logins by registry. */
   readonly registries: ReadonlyMap<string, Schemas['RegistryLogin']>;
   readonly peers: ReadonlyMap<string, Peer>;
 }
@@ -59,7 +59,7 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   };
 }
 
-/** A server of the last release has no documents, and keeps no projects. */
+/** A server of the last release has no documents and no projects. */
 function refuseEarlier({ containers, projects }: Wanted, all: readonly { readonly project?: string | null }[]) {
   if (isAsked(containers, projects) && all.some(({ project }) => project === undefined))
     throw new Refused(
@@ -73,7 +73,7 @@ async function details(context: Pick<Context, 'api'>, id: string): Promise<Found
   return { id, status, ...(await documentOf(context, id)) };
 }
 
-/** A bounded number at once. */
+/** Works on a bounded number of items at once. */
 export async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const queue = items.entries();

@@ -1,7 +1,4 @@
-/**
- * From what a file declares and what exists to the steps between them, in the order in which they
- * are carried out. Pure.
- */
+/** Plans the steps from what exists to what a file declares, in their order. Pure. */
 import { hashesOf, hexWord } from '../../schemas/text-hash.ts';
 import {
   fieldOf,
@@ -52,7 +49,7 @@ export interface ContainerCreate {
   readonly wanted: WantedContainer;
   readonly body: DocumentBody;
   readonly differences: readonly Difference[];
-  /** One with its name that is being removed, and must be gone first. */
+  /** Id of a container with its name that is being removed, and must be gone first. */
   readonly after: string | undefined;
 }
 
@@ -75,11 +72,11 @@ export interface ContainerChange {
   readonly differences: readonly Difference[];
   /** The document to write; `undefined` if there is nothing to write. */
   readonly body: DocumentBody | undefined;
-  /** It is started although it is declared to run, because it has failed. */
+  /** Started again because it has failed, although it is declared to run. */
   readonly isRetried: boolean;
   /** Another container takes the place of the running one; absent if the server was not asked. */
   readonly isReplaced?: boolean;
-  /** It leaves its host, where the data of its volumes stays. */
+  /** Move to another host; the data of its volumes stays behind. */
   readonly move?: Move;
 }
 
@@ -104,7 +101,7 @@ export interface Removal {
   readonly kind: 'container' | 'secret' | 'registry' | 'peer';
   readonly action: 'remove';
   readonly name: string;
-  /** Its name where it has no id. */
+  /** The name of a resource without an id. */
   readonly id: string;
   readonly differences: readonly Difference[];
 }
@@ -266,11 +263,11 @@ function fieldsOf(document: Declaration): Fields {
   ]);
 }
 
-/** A file may be long: its size, and a hash that shows that it is another one. */
+/** Size and hash of a file, which may be too long to show. */
 const textOfContent = ({ content, mode }: Declaration['files'][string]): string =>
   `${Buffer.byteLength(content)} bytes, mode 0${mode.toString(8)}, hash ${hashesOf(content).map(hexWord).join('')}`;
 
-/** Fields not shown of a new container: the defaults, except its limits. */
+/** Defaults, which are not shown for a new container, except its limits. */
 const blank = fieldsOf({
   name: '',
   image: { registry: '', repository: null, tag: null, digest: null },
@@ -284,7 +281,7 @@ const blank = fieldsOf({
   secrets: { env: {}, files: {} },
 });
 
-/** Each by itself: one text of all would be cut before what differs. */
+/** Separate fields, because a single text would be cut before the difference. */
 function healthFields(health: NonNullable<PolicyView['health']>): (readonly [field: string, text: string])[] {
   if ('none' in health) return [['policy.health', 'none']];
   const { command, http, tcp, interval, timeout, retries, start_period, restart_unhealthy } = health;
@@ -343,7 +340,7 @@ function peerStep(wanted: WantedPeer, found: Peer | undefined): PeerCreate | Pee
   return { kind: 'peer', action: differences.length > 0 ? 'update' : 'keep', name, id: found.id, patch, differences };
 }
 
-/** Containers first, so that no secret is in use any more. */
+/** Removes containers first, so that no secret is in use any more. */
 function removals({ removed }: Wanted, found: Found): Removal[] {
   const removal = (kind: Removal['kind'], name: string, id: string = name): Removal => ({
     kind,

@@ -1,4 +1,4 @@
-/** A plan and what became of it, for people and for programs. Pure. */
+/** A plan and its outcome, for people and for programs. Pure. */
 import { oneLine } from '../../schemas/visible.ts';
 import { isChange, type Difference, type Move, type Plan, type Step } from './plan.ts';
 
@@ -15,7 +15,7 @@ const signs: Readonly<Record<Step['action'], string>> = {
 
 const valueChars = 60;
 
-/** Quoted where it has more than plain characters; cut where it is long. */
+/** Quotes a value with special characters, and cuts a long one. */
 function valueText(value: string): string {
   const quoted = /^[!-~][ -~]*$/.test(value) ? value : JSON.stringify(value);
   return quoted.length > valueChars ? `${quoted.slice(0, valueChars)}…` : quoted;
@@ -36,7 +36,7 @@ const notes: Partial<Record<Step['action'], string>> = {
 
 const nameOf = ({ kind, name }: Step): string => `${kind} ${oneLine(name)}`;
 
-/** Of a change that the server was asked about. */
+/** True if an update replaces the container; `undefined` if the server was not asked. */
 const isReplaced = (step: Step): boolean | undefined =>
   step.kind === 'container' && step.action === 'update' ? step.isReplaced : undefined;
 
@@ -76,7 +76,7 @@ export function planText({ steps }: Pick<Plan, 'steps'>): string {
 
 /**
  * - `changed`, `same`: done.
- * - `failed`: it ended the work, and may be half done: it failed, or was interrupted.
+ * - `failed`: ended the work by a failure or an interruption, maybe half done.
  * - `left`: not begun.
  */
 export type Outcome = 'changed' | 'same' | 'failed' | 'left';
@@ -103,7 +103,7 @@ export function stoppedText(done: readonly Done[]): string {
   return `Stopped${place}. Done: ${names(['changed', 'same'])}.${left} The same command again goes on.`;
 }
 
-/** For programs. */
+/** The result for programs. */
 export const valueOf = (done: readonly Done[], isDryRun: boolean, error?: string) => ({
   dry_run: isDryRun,
   ...(error === undefined ? {} : { error }),

@@ -19,7 +19,10 @@ export interface ApiOptions extends RepeatOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A start and a stop may be repeated without a key. A server of the last release knows creates. */
+/**
+ * Routes whose requests may be repeated with a key. Starts and stops may be repeated without one. A
+ * server of the last release knows keys of creates only.
+ */
 const honoursKeys = /^\/api\/(v2\/(compute|containers|keys)|forage)\b(?!.*\/(start|stop)$)/;
 
 /** `server` is the base of the URLs, such as `https://longshore.example.com`. */
@@ -78,7 +81,7 @@ export async function dataOf<T>(asked: Promise<Answer<{ readonly data: T } | str
   return body.data;
 }
 
-/** A write of a container, as it was answered. */
+/** Answer to a write of a container. */
 export interface Written<T> {
   readonly data: T;
   /** Generation to wait for; `undefined` if a server of the last release does not send it. */
@@ -92,7 +95,7 @@ export async function writtenOf<T>(asked: Promise<Answer<{ readonly data: T }>>)
   return { data: body.data, generation: generation === null ? undefined : Number(generation) };
 }
 
-/** Undefined if there is no such thing (404). Other errors as they come. */
+/** `undefined` if there is no such thing (404). Throws other errors as they come. */
 export async function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;
@@ -102,5 +105,5 @@ export async function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Of an answer that has no body. Errors as `answerOf`. */
+/** Waits for an answer without a body. Errors as `answerOf`. */
 export const doneOf = async (asked: Promise<Answer<unknown>>): Promise<void> => void (await answerOf(asked));

@@ -2,7 +2,7 @@
 import { limits } from '../../schemas/limits.ts';
 import { textIn, valuesIn, type Values } from '../../lib/values.ts';
 
-/** The server has answered, and not with a success. The message is for people. */
+/** An answer of the server that is no success. The message is for people. */
 export class ApiError extends Error {
   readonly status: number;
   /** The code of docs/errors.md; `unknown` if the answer is not one of the API's. */
@@ -12,9 +12,9 @@ export class ApiError extends Error {
   readonly retryAfterS: number | undefined;
   /** Faults by field (`invalid`), empty for other errors. */
   readonly details: Readonly<Record<string, readonly string[]>>;
-  /** Of `conflict`, why; undefined from a server of the release before. */
+  /** Reason of a `conflict`; `undefined` from a server of the release before. */
   readonly reason: string | undefined;
-  /** Of `over_quota`, `forbidden` and `conflict`. */
+  /** Details of `over_quota`, `forbidden` and `conflict`. */
   readonly detail: Values;
 
   constructor(answer: Pick<Response, 'status' | 'headers'>, body: unknown) {

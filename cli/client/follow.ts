@@ -1,6 +1,6 @@
 /**
- * A stream of Server-Sent Events that goes on over breaks: it is opened again with the last id, so
- * a list that is resumable has no gap and no item twice.
+ * A stream of Server-Sent Events that survives broken connections: it is opened again with the last
+ * id, so a resumable list has no gap and no item twice.
  */
 import { backoffMs, jitter, sleep } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';

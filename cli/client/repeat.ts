@@ -11,7 +11,7 @@ import { ConnectionError, InterruptedError } from './errors.ts';
 export const clientAttempts = 5;
 /** One attempt of a request; routes that make keys take up to a minute. */
 const clientRequestMs = 75_000;
-/** Beyond the `timeout` of a request that waits. */
+/** Time beyond the `timeout` of a request that waits. */
 const clientWaitMarginMs = 15_000;
 /** A longer `Retry-After` is for a person to decide about. */
 const clientRetryAfterMs = 30_000;
@@ -19,9 +19,9 @@ const clientRetryAfterMs = 30_000;
 export type Send = (request: Request) => Promise<Response>;
 
 export interface RepeatOptions {
-  /** Named in errors. */
+  /** Name of the server in errors. */
   readonly server: string;
-  /** Default: the `fetch` of Node. */
+  /** The `fetch` of Node by default. */
   readonly fetch?: (request: Request, options: { readonly signal: AbortSignal }) => Promise<Response>;
   /** Resolves after the time, or when the signal aborts. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;

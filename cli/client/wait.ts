@@ -9,8 +9,8 @@ export const clientWaitAttempts = 10;
 export const clientWaitSeconds = 60;
 
 /**
- * Asks until an answer comes, or until the time. A client sends a request again for a few seconds;
- * who waits for a container waits longer for a server that starts again.
+ * Asks until an answer comes, or until the time. One request is repeated for a few seconds only; a
+ * wait for a container outlives a restart of the server.
  */
 export async function persist<T>(endMs: number, ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -44,14 +44,14 @@ export const waitFor = (
 /** Part of a declaration to wait for. */
 export interface Declared {
   readonly generation: number;
-  /** It runs once: its end counts, and the exit code of it. */
+  /** True if it runs once: then its end and its exit code count. */
   readonly isJob: boolean;
   /** Time that it must stay up; 0 if a health check decides. */
   readonly stableSeconds: number;
 }
 
 /**
- * Resolves to the status when it is known what became of the declaration, or to undefined after the
+ * Resolves to the status once the outcome of the declaration is known, or to `undefined` after the
  * time.
  * @throws ApiError: 404 if there is no such container
  */

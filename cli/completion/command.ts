@@ -12,7 +12,10 @@ import { completionOf, type Completion } from './walk.ts';
 const timeoutMs = ({ env }: Terminal): number =>
   parseDuration(variableOf(env, 'LONGSHORE_COMPLETION_TIMEOUT') ?? '') ?? limits.cliCompletionMs;
 
-/** Without a server, a token or an answer in time: what has come until then. */
+/**
+ * Names for a completion. Without a server, a token or an answer in time, those that have come
+ * until then.
+ */
 async function namesOf(completion: Completion, terminal: Terminal): Promise<ReadonlySet<string>> {
   const { kind, begun, before } = completion;
   const found = new Set<string>();

@@ -33,7 +33,7 @@ const sources: Readonly<Record<Exclude<NamedKind, 'profile'>, (api: Api) => Asyn
 };
 
 /**
- * At most `limits.cliCompletionItems` that begin as the person has begun.
+ * At most `limits.cliCompletionItems` names that begin with the incomplete word.
  * @throws Refused without a server or a token, and errors of the client
  */
 export async function* namesFor(kind: NamedKind, completion: Completion, terminal: Terminal): AsyncGenerator<string> {

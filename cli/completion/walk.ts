@@ -7,9 +7,9 @@ export const namedKinds = ['container', 'secret', 'host', 'network', 'peer', 'pr
 export type NamedKind = (typeof namedKinds)[number];
 
 export interface Completion {
-  /** Whole words; those that the person has begun. */
+  /** Whole words that begin with the incomplete one. */
   readonly words: readonly string[];
-  /** Names of these may stand there, too, each behind `before`. */
+  /** Kind of names that may stand there, too, each behind `before`. */
   readonly kind?: NamedKind;
   /** `--host=` of `--host=b`. */
   readonly before: string;
@@ -59,7 +59,7 @@ function splitOption(word: string): readonly [name: string, value: string | unde
   return at < 0 ? [word, undefined] : [word.slice(0, at), word.slice(at + 1)];
 }
 
-/** With `--profile` and `--server`, wherever they stand. */
+/** Notes the values of `--profile` and `--server`, wherever they stand. */
 const withValue = (given: Completion['given'], option: Option, value: string): Completion['given'] =>
   ['--profile', '--server'].includes(option.long ?? '') ? { ...given, [option.attributeName()]: value } : given;
 

@@ -21,11 +21,11 @@ const lookMs = 10_000;
 type Verdict = verdicts.Verdict;
 
 interface Probe {
-  /** Or why no answer came. */
+  /** Status of the answer, or the reason why none came. */
   readonly status: number | string;
   readonly text: string;
   readonly ms: number;
-  /** Of the header `Date`. */
+  /** Difference of the clocks, by the header `Date`. */
   readonly aheadMs: number | undefined;
 }
 
@@ -73,7 +73,7 @@ async function refusalOf(work: Promise<unknown>): Promise<string | undefined> {
   }
 }
 
-/** In seconds; undefined, too, of a text that is no token: the server says so. */
+/** Expiry in seconds; `undefined` also for a text that is no token, which the server refuses. */
 function endIn(token: string): number | undefined {
   try {
     return decodeJwt(token).exp;

@@ -21,7 +21,7 @@ const wrong = (name: string, found: string, todo: string): Verdict => ({ name, o
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || host.startsWith('127.');
 
-/** @param answer a status, or why there is none */
+/** @param answer a status, or the reason why there is none */
 export function reachable(answer: number | string, ms: number): Verdict {
   if (answer === 200) return right('server', `answers in ${Math.round(ms)} ms`);
   const found = typeof answer === 'number' ? `answers ${answer} at /healthz` : answer;
@@ -94,7 +94,7 @@ export function sameRelease(server: string, here: string): Verdict {
     : wrong('version', found, 'install the release of the server here, for all of its commands');
 }
 
-/** Of a tenant: whether its containers can run anywhere. */
+/** Verdict for a tenant: whether its containers can run anywhere. */
 export const placed = (hosts: number): Verdict =>
   hosts > 0
     ? right('hosts', `${hosts} in your regions`)
@@ -107,7 +107,7 @@ const hostTodo: Readonly<Record<string, string>> = {
   fenced: 'it is removed when it has stopped its containers (docs/runbook.md)',
 };
 
-/** Of an operator: one verdict a host that is not well, or one for all. */
+/** Verdicts for an operator: one for each unhealthy host, or one for all. */
 export function healthyHosts(hosts: readonly Schemas['Host'][]): Verdict[] {
   if (hosts.length === 0)
     return [wrong('hosts', 'there are none', 'add one: "longshore host join-token" and docs/deploy.md')];

@@ -41,7 +41,7 @@ export function outcomeText({ outcome, detail }: Line): string {
   return why === undefined ? outcome : `${outcome}: ${why}`;
 }
 
-/** Of containers that are there; a token may see none. */
+/** Names of containers that exist; a token may see none. */
 async function namesOf(context: Context): Promise<Names> {
   const all = await containersOf(context).catch(() => []);
   return new Map(all.map(({ id, name }) => [id, name]));

@@ -1,5 +1,5 @@
 /**
- * The way of one request, step by step, from the events of the API or from log lines of gateways,
+ * The trace of one request, step by step, from events of the API or from log lines of gateways,
  * actors and agents.
  */
 import { createReadStream } from 'node:fs';
@@ -24,7 +24,7 @@ const traceLineChars = 1 * MiB;
 
 type Event = Schemas['Event'];
 
-/** Something on the way of a request. */
+/** One step of a request. */
 export interface Moment {
   /** RFC 3339. */
   readonly at: string;
@@ -61,7 +61,7 @@ export function momentIn(line: string, requestId: string): Moment | undefined {
   }
   if (decoded.requestId !== requestId) return undefined;
   const { time, program, event, requestId: _, host, level: __, pid: ___, ...details } = decoded;
-  // Those of a gateway name the host of a session in the same field.
+  // Log lines of a gateway name the host of a session in the same field.
   const isAgents = program === 'host-agent' && host !== undefined;
   return {
     at: time,
@@ -169,7 +169,7 @@ const durationText = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 
 const detailText = ([name, value]: readonly [string, unknown]): string =>
   `${name}=${typeof value === 'string' && /^\S+$/.test(value) ? value : JSON.stringify(value)}`;
 
-/** In the order of their time, with the time since the one before. */
+/** The steps in the order of their time, each with the time since the one before. */
 export function wayOf(moments: readonly Moment[]): (Moment & { readonly after_ms: number })[] {
   const ordered = [...moments].sort((one, other) => Date.parse(one.at) - Date.parse(other.at));
   return ordered.map((moment, index) => {

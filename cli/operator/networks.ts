@@ -31,7 +31,7 @@ async function get({ api, show }: Context, name: string): Promise<void> {
   show(value, JSON.stringify(value, null, 2));
 }
 
-/** Of the answer, what may be set. */
+/** The settings in an answer. */
 const settingsOf = (view: Schemas['Network'], settings: object): Values =>
   Object.fromEntries(Object.entries(view).filter(([key]) => Object.hasOwn(settings, key)));
 
@@ -43,7 +43,7 @@ async function set(context: Context, name: string, texts: readonly string[], opt
   const stored = view === undefined ? {} : settingsOf(view, NetworkBody.properties);
   const schema = view === undefined ? NetworkCreateBody : NetworkBody;
   const settings = await settingsWith(context, schema, stored, texts, options);
-  // The server names what is missing or wrong in it.
+  // The server reports missing and wrong fields.
   const body = { name, ...settings } as Schemas['NetworkCreate'];
   const { name: _, ...changed } = body;
   await carryOut(context, name, [stored, settings], options, async () => {

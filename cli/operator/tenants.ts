@@ -30,8 +30,8 @@ async function get({ api, show }: Context, name: string): Promise<void> {
 }
 
 /**
- * The caps that differ from the usual ones. The others are left out of what is stored, because some
- * follow the cap of containers.
+ * Caps that differ from the defaults. Only these are stored, because some defaults follow the cap
+ * of containers.
  */
 function ownCaps(caps: TenantView['caps'], usual: TenantCaps): StoredCaps {
   const fallback: Readonly<Record<string, number | null>> = { ...usual, containers: defaultCaps.containers };

@@ -8,7 +8,7 @@ import { meant } from '../../lib/validation/misspelt.ts';
 import { isValues, type Values } from '../../lib/values.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 
-/** The part of JSON Schema that says which keys there are, and what their values look like. */
+/** The part of JSON Schema that declares keys and values. */
 interface Form {
   readonly type?: string;
   readonly enum?: readonly string[];
@@ -20,13 +20,16 @@ interface Form {
 const formsOf = (form: Form): readonly Form[] => form.anyOf?.flatMap(formsOf) ?? [form];
 const pathTo = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 
-/** The key that was meant, or all that there are. */
+/** The key that was meant, or all possible keys. */
 function rightOf(wrong: string, right: readonly string[]): string {
   const near = meant(wrong, right);
   return near === undefined ? `it is one of ${right.join(', ')}` : `did you mean ${near}?`;
 }
 
-/** The form of what is below a key. @throws WrongUsage if there is no such key */
+/**
+ * Schema of the value at a key.
+ * @throws WrongUsage if there is no such key
+ */
 function below(form: Form, key: string, path: string): Form {
   const objects = formsOf(form).filter(({ type }) => type === 'object');
   for (const { properties = {}, patternProperties = {} } of objects) {
@@ -73,7 +76,7 @@ function withAt(values: Values, [key = '', ...rest]: readonly string[], value: u
 }
 
 /**
- * The values with `KEY=VALUE` in them, of which each may undo the one before.
+ * Applies each `KEY=VALUE` to the values; a later one may undo an earlier one.
  * @throws WrongUsage
  */
 export function assigned(schema: TSchema, values: Values, texts: readonly string[]): Values {

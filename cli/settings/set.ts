@@ -1,4 +1,7 @@
-/** `set` of several commands: reads what is stored, merges, shows what changes, and changes it. */
+/**
+ * Common part of the `set` commands: reads stored settings, merges the given ones, shows the
+ * changes, and writes them.
+ */
 import type { Command } from 'commander';
 import type { TSchema } from 'typebox';
 import type { Context } from '../context.ts';

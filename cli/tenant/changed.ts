@@ -8,11 +8,11 @@ import { RolledBack, watchDone } from './progress.ts';
 import { storedPolicy } from './uses.ts';
 
 interface Change {
-  /** The status before the change, and after its write. */
+  /** The status before the change, and after the write. */
   readonly before: StatusView;
   readonly after: StatusView;
   readonly generation: number;
-  /** It is about the policy, of which a roll back brings the check alone back. */
+  /** True for a change of the policy, of which a roll-back restores the check alone. */
   readonly hasPolicy: boolean;
 }
 
@@ -24,7 +24,7 @@ export async function untilChanged(
   { stable, timeout: seconds }: WaitOptions,
 ): Promise<StatusView> {
   const goal = goalOf(await storedPolicy(context, container.id), stable);
-  // One that runs on under another policy is not waited for to its end.
+  // A job that runs on under another policy is not waited for to its end.
   const isJob = goal.isJob && after.update?.at !== before.update?.at;
   const undo = [`rollback ${container.name}`, 'takes it back'] as const;
   const waiting = { goal: { ...goal, isJob }, generation, seconds, undo };

@@ -49,7 +49,7 @@ async function waitUntil(context: Context, name: string, status: WaitedStatus, s
 
 type Detachable<T> = T & { readonly detach?: true };
 
-/** All are asked; then each is waited for. */
+/** Sends all requests, then waits for each container. */
 async function askEach<Answer>(
   context: Context,
   names: readonly string[],
@@ -119,12 +119,12 @@ const remove = (context: Context, names: readonly string[], { detach, timeout }:
     detach === true ? undefined : (container) => untilGone(context, container, timeout),
   );
 
-/** One after another, so that those that do the same are not all down at once. */
+/** One after another, so that containers of one service are not all down at once. */
 const restart = (context: Context, names: readonly string[], { detach, ...options }: Detachable<WaitOptions>) =>
   each(context, names, async (name) => {
     const container = await findContainer(context, name);
     await askStop(context, container);
-    // A start that came before the end would let it run on.
+    // A start before the end would let the container run on.
     await telling(context, `${container.name} does not start again: "longshore start ${container.name}"`, () =>
       untilAtRest(context, container, options.timeout),
     );

@@ -27,7 +27,7 @@ async function begin(api: Api): Promise<Begun | undefined> {
 }
 
 /**
- * The token of a session; undefined if the server has no sign-in.
+ * Signs in, and returns the token of the session; `undefined` if the server has no sign-in.
  * @param wanted the tenant; `undefined` asks a person who is in several
  */
 export async function signInByDevice(

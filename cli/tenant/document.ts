@@ -7,7 +7,7 @@ import { ApiError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 
-/** Attempts of a change that another one comes before. */
+/** Attempts of a change while others change the container, too. */
 const cliChangeAttempts = 5;
 
 export type Document = Schemas['ContainerSpec'];
@@ -32,7 +32,10 @@ const earlierText =
   'the server is of an earlier release, and has no documents of containers: upgrade its actors and gateways first';
 const goneText = `the container has been removed meanwhile, or ${earlierText}`;
 
-/** Servers of the last release have no such route. @param message of the error then */
+/**
+ * Explains a missing route of a server of the last release.
+ * @param message of the error
+ */
 async function known<T>(asked: Promise<T>, message: string): Promise<T> {
   try {
     return await asked;

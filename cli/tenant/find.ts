@@ -1,4 +1,4 @@
-/** The container or peer that a person means: by its name, its id, or one end of its id. */
+/** Finds the container or peer that a person means, by its name, its id, or one end of its id. */
 import { uuidPattern } from '../../schemas/words.ts';
 import type { Context } from '../context.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -9,7 +9,7 @@ import { allOf } from '../client/pages.ts';
 import { composeFiles, folderWith } from '../compose-files.ts';
 import { Refused } from '../terminal/errors.ts';
 
-/** A beginning or an end of an id names a container if it is this long. */
+/** Shortest beginning or end of an id that names a container. */
 const cliShortIdChars = 4;
 
 export type Container = Schemas['Container'];
@@ -22,14 +22,14 @@ export const containersOf = ({ api }: Pick<Context, 'api'>): Promise<Container[]
   allOf((query) => api.GET('/api/v2/compute', { params: { query } }));
 
 export type Item = Schemas['ContainerItem'];
-/** Of a server of the last release: the container alone. */
+/** An item of a list; a server of the last release sends the container alone. */
 export type KnownItem = Pick<Item, 'container'> & Partial<Item>;
 type Overview = NonNullable<paths['/api/v2/containers']['get']['parameters']['query']>;
 export type OverviewQuery = Omit<Overview, 'cursor' | 'limit'>;
 
 /**
- * With labels and the like; without them from gateways or actors of the last release.
- * @throws Refused if there are filters and no server that knows them
+ * Containers with labels and the like, which gateways or actors of the last release lack.
+ * @throws Refused if there are filters that the server does not know
  */
 export async function overviewOf(
   context: Pick<Context, 'api'>,
@@ -50,7 +50,7 @@ export async function overviewOf(
 export const peersOf = ({ api }: Pick<Context, 'api'>): Promise<Peer[]> =>
   allOf((query) => api.GET('/api/forage/peers', { params: { query } }));
 
-/** There is no such thing. */
+/** Thrown if there is no such thing. */
 export class NotFound extends Refused {
   constructor(what: 'container' | 'peer' | 'registry' | 'secret' | 'token', name: string) {
     const list = what === 'container' ? 'ps' : `${what} ls`;
@@ -82,7 +82,7 @@ export async function findContainer(context: Asking, name: string): Promise<Cont
   return found;
 }
 
-/** By its name, or that of a service of the Compose file in this folder. */
+/** Finds by the container's name, or by a service of the Compose file in this folder. */
 async function named(context: Asking, name: string): Promise<Container | undefined> {
   const project = await projectHere(context);
   const called = project?.containerOf(name);
@@ -104,7 +104,7 @@ async function named(context: Asking, name: string): Promise<Container | undefin
   );
 }
 
-/** Loaded only where there is a Compose file, because YAML comes with it. */
+/** Loaded only if there is a Compose file, because it needs the YAML library. */
 async function projectHere({ terminal }: Asking) {
   const folder = process.cwd();
   const isNamed = terminal.env['COMPOSE_FILE'] !== undefined;

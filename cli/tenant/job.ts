@@ -8,9 +8,11 @@ import { followedLines, writeLine } from './past.ts';
 import { untilGone } from './rest.ts';
 import { lineOf, telling, untilSettled, type Waiting } from './progress.ts';
 
-/** The last lines of a job that is kept: for how long none may come. */
+/** Last lines of a job that is kept: longest pause between two lines. */
 const cliQuietMs = 2000;
-/** The last lines of a job that is gone, which are all there then: looks, and their end. */
+/**
+ * Last lines of a job that is gone, which are complete: pause between looks, and their deadline.
+ */
 const cliLinesLookMs = 100;
 const cliLinesMs = 30_000;
 
@@ -20,11 +22,13 @@ interface Named {
 }
 
 interface Job extends Waiting {
-  /** Leave it when it has ended. */
+  /** Leaves the container after its end. */
   readonly isKept: boolean;
 }
 
-/** @throws Exit with the code of the job; Refused if it has none; InterruptedError: it goes on */
+/**
+ * @throws Exit with the code of the job; Refused if it has none; InterruptedError, while it goes on
+ */
 export async function runJob(context: Context, container: Named, job: Job): Promise<void> {
   const { name } = container;
   const log = `"longshore logs -f ${name}" shows its log`;
@@ -46,7 +50,7 @@ async function withLog(context: Context, { id, name }: Named, job: Job, ended: A
       [heardMs, lastSeq] = [performance.now(), entry.seq];
     }
   };
-  // Without its log, it is a job still.
+  // The job goes on even if its log can't be shown.
   const lines = write()
     .catch((error: unknown) => {
       if (!ended.signal.aborted) tell(wordsOf(error));

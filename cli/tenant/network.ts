@@ -1,4 +1,4 @@
-/** `network show` and `network names`: what the containers of the tenant reach each other in. */
+/** `network show` and `network names`: the network of the tenant's containers. */
 import type { Command } from 'commander';
 import { dataOf } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';

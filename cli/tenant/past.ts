@@ -1,4 +1,4 @@
-/** `logs` and `events`: what was, and with `--follow` what comes. */
+/** `logs` and `events`: past items, and new ones with `--follow`. */
 import { Option, type Command } from 'commander';
 import { uuidPattern } from '../../schemas/words.ts';
 import { compareEvents } from '../../schemas/event-id.ts';
@@ -16,15 +16,15 @@ import { findContainer, NotFound, overviewOf, type OverviewQuery } from './find.
 type LogEntry = Schemas['LogEntry'];
 type Event = Schemas['Event'];
 
-/** The most lines that `--lines` shows by number: the command holds them. */
+/** Most lines of `--lines` as a number: the command holds them in memory. */
 const linesMost = 100_000;
-/** Pages of events that are searched for the container of a name that is gone. */
+/** Pages of events that are searched for a removed container by its name. */
 const removedPages = 20;
 
 interface PastOptions {
   readonly follow?: true;
   readonly lines?: number | 'all';
-  /** As docker and kubectl call it. */
+  /** Another name of `--lines`, as in docker and kubectl. */
   readonly tail?: number | 'all';
   readonly since?: string;
   readonly until?: string;
@@ -154,7 +154,7 @@ interface Named {
 
 const wholeId = new RegExp(uuidPattern);
 
-/** A container that is there, or was. */
+/** A container that exists, or existed. */
 async function findPast(context: Context, name: string): Promise<Named> {
   if (wholeId.test(name)) return { id: name, name };
   try {
@@ -214,7 +214,7 @@ export function writeLine(
   { before, hasTime }: { readonly before: string; readonly hasTime: boolean },
 ): void {
   const to = stream === 'stderr' && !isJson ? terminal.stderr : terminal.stdout;
-  // Programs colour their lines; everything else that a terminal obeys is shown, as `less -R` does.
+  // Programs colour their lines; other control characters are shown, as `less -R` does.
   const shown = to.isTTY ? withColours(line) : line;
   if (isJson) to.write(`${JSON.stringify({ ts, stream, line, ...rest })}\n`);
   else to.write(joined([before, hasTime ? `${ts} ` : '', shown, '\n']));

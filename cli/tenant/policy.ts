@@ -35,7 +35,7 @@ export interface PolicyOptions {
   readonly health?: boolean;
 }
 
-/** As docker and Compose call them. */
+/** Names in docker and Compose. */
 const otherRestarts: Readonly<Record<string, (typeof restartPolicies)[number]>> = {
   no: 'never',
   'on-failure': 'on_failure',
@@ -97,7 +97,7 @@ export const withPolicy = (command: Command): Command =>
 const given = (values: Values): Values =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
-/** The checks that the options name, of which there may be one. */
+/** The checks that the options name; at most one may be given. */
 const checksIn = ({ healthHttp, healthTcp, healthCommand }: PolicyOptions): Values =>
   given({
     http: healthHttp,

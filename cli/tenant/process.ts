@@ -30,7 +30,7 @@ export interface ProcessOptions {
   readonly init?: true;
   readonly readOnly?: true;
   readonly ulimit?: readonly string[];
-  /** Settings that shall be those of the image, or of the platform, again. */
+  /** Settings to return to those of the image, or of the platform. */
   readonly reset?: readonly Setting[];
 }
 
@@ -41,11 +41,11 @@ export interface Tmpfs {
   readonly path: string;
   /** In the form of the API; `undefined` if the text names none. */
   readonly size: string | undefined;
-  /** Options that Longshore has not. */
+  /** Options that Longshore does not have. */
   readonly unknown: readonly string[];
 }
 
-/** As each file system in memory has them. */
+/** Options that each file system in memory has anyway. */
 const tmpfsUsual = ['rw', 'noexec', 'nosuid', 'nodev', 'mode=1777', 'mode=01777', ''];
 
 /** `/tmp`, or `/tmp:size=64m,mode=1777` as `docker run --tmpfs` takes it. */
@@ -62,7 +62,7 @@ export function tmpfsIn(text: string): Tmpfs {
   };
 }
 
-/** @param memory limit of the container, which is the size of a file system that names none */
+/** @param memory limit of the container, the default size of its file systems in memory */
 function tmpfsOf(texts: readonly string[], memory: string): Record<string, string> {
   return Object.fromEntries(
     texts.map((text) => {
@@ -86,7 +86,7 @@ function ulimitsOf(texts: readonly string[]): Record<string, string> {
   );
 }
 
-/** True if the options, or the words of the command, name something of it. */
+/** True if options or a command change the process. */
 export const namesProcess = (options: ProcessOptions, command: readonly string[]): boolean =>
   command.length > 0 ||
   [options.entrypoint, options.user, options.workdir, options.tmpfs, options.shmSize].some(
@@ -112,7 +112,7 @@ export function processWith(
   const kept = Object.fromEntries(Object.entries(before).filter(([name]) => !removed.has(name))) as Process;
   return {
     ...kept,
-    // As in Docker, an empty one takes that of the image away.
+    // As in Docker, an empty text removes that of the image.
     ...(entrypoint === undefined ? {} : { entrypoint: entrypoint === '' ? [] : [entrypoint] }),
     ...(command.length === 0 ? {} : { command: [...command] }),
     ...(user === undefined ? {} : { user }),

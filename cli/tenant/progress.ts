@@ -13,7 +13,7 @@ import { joined } from '../terminal/output.ts';
 import { bytesText } from '../terminal/quantities.ts';
 import type { Goal } from './done.ts';
 
-/** Lines of the log of one that failed, and the time for the first of them to arrive. */
+/** Lines of the log of a failed container, and the time to wait for the first of them. */
 const cliEndLines = 10;
 const cliEndLogMs = 1000;
 
@@ -37,7 +37,7 @@ export function lineOf({ status, reason, message, pull, update }: StatusView): s
   return `${status}${phase}${pulled}${why}`;
 }
 
-/** With the exit code, and the newest lines of its log: what a person looks for first. */
+/** Message about a failed container: its exit code and the newest lines of its log. */
 export async function endText({ api, terminal }: Context, { id, name }: Named, view: StatusView): Promise<string> {
   const code = view.exit_code === null ? '' : `, exit code ${view.exit_code}`;
   const ask = () =>
@@ -68,13 +68,12 @@ export interface Waiting {
   readonly undo?: readonly [command: string, does: string];
 }
 
-/** The version of before is back. */
+/** Thrown after a roll-back to the version before. */
 export class RolledBack extends Refused {}
 
 /**
- * Tells each change until the server says what became of the container, and resolves to the status
- * then.
- * @throws Refused as soon as it can't be done any more, or after the time; InterruptedError
+ * Prints each change until the outcome is known, and resolves to the status then.
+ * @throws Refused as soon as it can't succeed any more, or after the time; InterruptedError
  */
 export function watchDone(context: Context, container: Named, waiting: Waiting): Promise<StatusView> {
   const { name } = container;
@@ -85,8 +84,8 @@ export function watchDone(context: Context, container: Named, waiting: Waiting):
 }
 
 /**
- * Work that Ctrl-C ends here, but not at the server.
- * @param goesOn says what goes on
+ * Runs work that Ctrl-C ends here, but not at the server.
+ * @param goesOn message about what goes on there
  */
 export async function telling<T>({ tell }: Context, goesOn: string, work: () => Promise<T>): Promise<T> {
   try {
@@ -113,7 +112,7 @@ async function watched(context: Context, container: Named, waiting: Waiting): Pr
 }
 
 /**
- * Tells each change until the server says what became of the container. A later change counts in
+ * Prints each change until the server knows the outcome. A later change of the container counts in
  * place of an earlier one.
  * @throws Refused after the time; InterruptedError
  */
@@ -147,7 +146,7 @@ export async function untilSettled(
       throw new Refused(`${name} is still ${told} after ${seconds} s; it goes on: "longshore wait ${name}"`);
     show(end);
     if (end.outcome !== 'superseded') return end;
-    // Another change, or another value of a secret: what it becomes counts.
+    // The outcome of another change, or of another value of a secret, counts instead.
     tell(`${name}: another change came after this one, and is waited for`);
     generation = end.generation;
   }

@@ -48,7 +48,7 @@ async function ps(context: Context, { watch, label, status, project }: PsOptions
     items,
     columns,
     wide: ['restarts', 'project'],
-    // The status of both is the same word.
+    // Both parts have the same status.
     toValue: ({ container, status: view, ...beside }) => ({ ...container, ...view, ...beside }),
     nameOf: ({ container }) => container.name,
     idOf: ({ container }) => container.id,
@@ -56,7 +56,7 @@ async function ps(context: Context, { watch, label, status, project }: PsOptions
   });
 }
 
-/** A line for each container that matches, and for each change of what it says, until Ctrl-C. */
+/** Prints a line for each container that matches, and for each change of it, until Ctrl-C. */
 async function watchAll({ api, terminal, isJson }: Context, query: OverviewQuery): Promise<void> {
   const told = new Map<string, string>();
   const write = (line: string): void => void terminal.stdout.write(`${line}\n`);

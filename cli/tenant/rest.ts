@@ -1,4 +1,4 @@
-/** Waits for a status of a container: one that is given, rest, or that it is gone. */
+/** Waits for a container: for a given status, for its rest, or for its removal. */
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { waitFor, type StatusView, type WaitedStatus } from '../client/wait.ts';
 import type { Context } from '../context.ts';
@@ -41,14 +41,14 @@ export async function untilStatus(
       if (found !== undefined) return found;
     } catch (error) {
       const isRefused = error instanceof ApiError && error.code === 'conflict';
-      // A server may say first that it can't come; the next look says why.
+      // The server may refuse first; the next look gives the reason.
       if (!isRefused || !isLost(await statusOf(context, id))) throw error;
     }
   }
 }
 
 /**
- * Until it has stopped, or has failed.
+ * Waits until it has stopped or failed.
  * @throws Refused after the time; InterruptedError
  */
 export async function untilAtRest(context: Context, container: Named, seconds: number): Promise<StatusView> {
@@ -62,7 +62,7 @@ export async function untilAtRest(context: Context, container: Named, seconds: n
 }
 
 /**
- * Until it is gone.
+ * Waits until it is gone.
  * @throws Refused after the time; InterruptedError
  */
 export async function untilGone(context: Context, { id, name }: Named, seconds: number): Promise<void> {

@@ -16,7 +16,7 @@ export interface User {
   readonly generation: number;
 }
 
-/** Those of the secrets whose earlier value the container has until it is started again. */
+/** Secrets of which the container keeps an earlier value until it is started again. */
 export async function keptBy(
   { api }: Pick<Context, 'api'>,
   id: string,

@@ -1,4 +1,4 @@
-/** `run` and `update`: from words of a person to a container that runs. */
+/** `run` and `update`: create and change a container from options. */
 import { randomBytes } from 'node:crypto';
 import { Option, type Command } from 'commander';
 import type { Values } from '../../lib/values.ts';
@@ -25,7 +25,7 @@ import type { StatusView } from '../client/wait.ts';
 import { statusOf, watchDone } from './progress.ts';
 import { storedPolicy, usesWith, type UseOptions } from './uses.ts';
 
-/** Of the name of an image in that of a job, which has more behind it. */
+/** Characters of the image's name in the name of a job, which ends with a random part. */
 const jobNameChars = 50;
 
 /** Names of variables as the API takes them. */
@@ -49,12 +49,15 @@ interface RunOptions extends Shape, ProcessOptions, PolicyOptions, UseOptions, W
   readonly label?: readonly string[];
   readonly detach?: true;
   readonly job?: true;
-  /** As docker and kubectl call it. */
+  /** Another name of `--job`, as in docker and kubectl. */
   readonly rm?: true;
   readonly keep?: true;
 }
 
-/** `NAME=value`; without a value, that of this shell. @throws WrongUsage */
+/**
+ * Splits `NAME=value`; a name alone takes the value of this shell.
+ * @throws WrongUsage
+ */
 export function pairsIn(texts: readonly string[], env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
     texts.map((text) => {
@@ -69,7 +72,7 @@ export function pairsIn(texts: readonly string[], env: NodeJS.ProcessEnv): Recor
   );
 }
 
-/** `key=value`, or a key alone. */
+/** Splits `key=value`; a key alone has an empty value. */
 const labelsIn = (texts: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     texts.map((text) => {
@@ -100,7 +103,7 @@ export function envFileIn(path: string, text: string, env: NodeJS.ProcessEnv): R
 const lineWith = (text: string, name: string): number =>
   text.split('\n').findLastIndex((line) => line.replace(/^\s*(?:export\s+)?/, '').startsWith(name)) + 1;
 
-/** @throws WrongUsage if it names a port of the host, too, as that of docker does */
+/** @throws WrongUsage if it names a port of the host, too, as in docker */
 export function portIn(text: string): number | string {
   const [, inside] = /:(\d+(?:\/\w+)?)$/.exec(text) ?? [];
   if (inside !== undefined)
@@ -108,7 +111,7 @@ export function portIn(text: string): number | string {
   return /^\d+$/.test(text) ? Number(text) : text;
 }
 
-/** @throws WrongUsage for a number without a unit that can only be meant with one */
+/** @throws WrongUsage for a number without a unit that needs one */
 export function limitIn(text: string): string {
   const size = memoryIn(text);
   if (/^\d+$/.test(size) && Number(size) < memoryLeast)
@@ -144,10 +147,7 @@ function jobOptions({ rm, ...options }: RunOptions): RunOptions {
 const jobNameFor = (image: ImageName): string =>
   `${nameFor(image).slice(0, jobNameChars)}-${randomBytes(3).toString('hex')}`;
 
-/**
- * Creates the container. One of its name that is being removed is waited for, because it was taken
- * away to make room.
- */
+/** Creates the container. Waits for one of its name that is being removed. */
 async function createWhenGone(
   context: Context,
   body: DocumentBody,
@@ -221,7 +221,7 @@ function updated(
 ): DocumentBody {
   const { unset = [] } = options;
   const { host_key: _, desired: __, ...stays } = document;
-  // Also where a secret takes its place: the variable would come back.
+  // `--unset` also removes a variable that a secret hides, or it would come back.
   const left = Object.entries({ ...document.env, ...env }).filter(([name]) => !unset.includes(name));
   return {
     ...stays,
@@ -257,7 +257,7 @@ async function update(
   const policyFile = await policyFileOf(options, terminal);
   const container = await findContainer(context, name);
   const before = await statusOf(context, container.id);
-  // Without a change it makes no generation.
+  // An unchanged document makes no generation.
   const change = (document: Document): DocumentBody => updated(document, shape, command, options, policyFile);
   const query = options.pull === undefined ? {} : { pull: 'always' as const };
   const changed = await changeDocument(context, container.id, change, query);
@@ -273,7 +273,7 @@ async function update(
   show({ ...shown, generation }, container.id);
 }
 
-/** A tag may name another image by now, which only a host that pulls finds out. */
+/** A tag may name another image by now; only a host that pulls finds out. */
 const unchangedText = (name: string, { image }: UpdateOptions): string =>
   image === undefined
     ? `${name}: nothing changed`
@@ -337,7 +337,7 @@ export function addRun(program: Command, terminal: Terminal): void {
     .action(
       action<[string, string[], UpdateOptions]>(terminal, async (context, name, command, options) => {
         const [first] = command;
-        // An image without its option would be what the container runs.
+        // An image without `--image` would become the command.
         if (first !== undefined && !program.args.includes('--'))
           throw new WrongUsage(`"${first}": a command follows --, and a new image --image`);
         await update(context, name, command, options);

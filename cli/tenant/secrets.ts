@@ -14,7 +14,7 @@ import { NotFound, oneOf, overviewOf } from './find.ts';
 import { keptText, untilRolled, type User } from './rolled.ts';
 import { storedPolicy } from './uses.ts';
 
-/** Text as it is, without the line break that a shell adds; other bytes as base64. */
+/** Text without the line break that a shell adds; other bytes as base64. */
 export function secretBody(bytes: Buffer): { value: string; encoding?: 'base64' } {
   const text = bytes.toString('utf8');
   return Buffer.from(text).equals(bytes) && !text.includes('\0')
@@ -22,7 +22,7 @@ export function secretBody(bytes: Buffer): { value: string; encoding?: 'base64' 
     : { value: bytes.toString('base64'), encoding: 'base64' };
 }
 
-/** Never from an argument: everybody on the machine sees those. */
+/** Never reads a secret from an argument: everybody on the machine sees those. */
 async function secretFrom(terminal: Terminal, file: string | undefined, question: string): Promise<Buffer> {
   if (file !== undefined) return readSource(file, terminal);
   if (terminal.stdin.isTTY) return Buffer.from(await askHidden(question));
@@ -44,9 +44,9 @@ interface SetOptions extends WaitOptions {
 
 interface Users {
   readonly version: number;
-  /** Ids of those that keep an earlier value until they are started again, or updated. */
+  /** Ids of containers that keep an earlier value until they are started again, or updated. */
   readonly behind: readonly string[];
-  /** Those that run, or should. */
+  /** Containers that run, or should. */
   readonly users: readonly User[];
 }
 
@@ -81,7 +81,7 @@ async function setSecret(context: Context, name: string, options: SetOptions): P
   });
   const params = { path: { secret: name }, query: options.stage === true ? { stage: true } : {} };
   const set = await dataOf(api.PUT('/api/v2/compute/secrets/{secret}', { params, body }));
-  // The same value may be staged no longer: then it is those that are still behind.
+  // Unstaging the same value changes no version: containers that are behind count then.
   const isLate = ({ id }: User): boolean => set.version !== before.version || before.behind.includes(id);
   const isKept = ({ id }: User): boolean => set.behind?.includes(id) === true;
   const kept = set.staged === true ? [] : before.users.filter(isKept);
@@ -196,7 +196,7 @@ interface KeyOptions {
 const scopesText = `${keyScopes.join(', ')} or network:<name>`;
 const isScope = new RegExp(keyScopePattern);
 
-/** Each `--scope` adds to those before it. */
+/** Adds a `--scope` to the earlier ones. */
 function scopesOf(scope: string, before: readonly string[] = []): readonly string[] {
   if (!isScope.test(scope)) throw new InvalidArgumentError(`Use ${scopesText}.`);
   return [...before, scope];

@@ -30,7 +30,7 @@ async function found({ api }: Context, id: string) {
   // A token may see no list of secrets.
   const listed = uses.length === 0 ? [] : await dataOf(api.GET('/api/v2/compute/secrets')).catch(() => []);
   const behind = listed.flatMap((one) => (one.behind?.includes(id) === true ? [one.name] : []));
-  // A server of the last release has none.
+  // A server of the last release has no documents.
   const document = await orNone(dataOf(api.GET('/api/v2/containers/{id}/spec', { params })));
   const late = behind.length === 0 ? {} : { secrets_behind: behind };
   return { container, status, policy, secrets, ...late, process: document?.process ?? {} };
@@ -149,7 +149,7 @@ async function port(context: Context, name: string, number: number | undefined):
   const named = addresses.filter((one) => number === undefined || one.port.split('/')[0] === String(number));
   const published = container.ports.map((one) => (typeof one === 'number' ? `${one}/tcp` : one));
   if (named.length === 0) throw new Refused(noAddress(container.name, status, published, number));
-  // As of docker: the address alone, for a script.
+  // As in docker: the address alone, for scripts.
   const display = number === undefined || context.isJson ? context : { ...context, format: 'name' as const };
   showList(display, {
     items: named,

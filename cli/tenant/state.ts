@@ -19,7 +19,7 @@ export function stateText({ container, status: view }: KnownItem): string {
   return `${view.status}${all.length === 0 ? '' : ` (${all.join(', ')})`}`;
 }
 
-/** `127.0.0.1:28518->8080/tcp`, as Docker writes it; where there is no address, the ports alone. */
+/** `127.0.0.1:28518->8080/tcp`, as Docker writes it; without an address, the ports alone. */
 export function portsText({ container, status: view }: KnownItem): string {
   const addresses = view?.addresses ?? [];
   if (addresses.length > 0) return addresses.map(({ port, address }) => `${address}->${port}`).join(', ');

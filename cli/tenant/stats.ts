@@ -27,7 +27,7 @@ const cells = (
   pids === null ? '-' : String(pids),
 ];
 
-/** As wide as a sample usually is: the lines to come are not known. */
+/** Usual widths of a sample: those of later lines are not known. */
 const sampleWidths = [24, 6, 21, 9, 9];
 export const sampleLine = (cells: readonly string[]): string =>
   cells.map((cell, at) => cell.padEnd(sampleWidths[at] ?? 0)).join('  ');
@@ -59,7 +59,7 @@ async function stats(context: Context, names: readonly string[], options: { read
   for (let at = 0; at < chosen.length; at += limits.cliParallel) {
     const some = chosen.slice(at, at + limits.cliParallel).map(async ({ id, name }) => {
       const asked = dataOf(api.GET('/api/v2/compute/{id}/stats', { params: { path: { id } } }));
-      // Of all of them, one may have ended since the list.
+      // A container of the list may have ended since.
       const sample = await (isOfAll ? asked.catch(() => undefined) : asked);
       if (sample !== undefined) rows.push({ id, name, ...sample });
     });

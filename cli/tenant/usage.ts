@@ -21,7 +21,7 @@ async function quota(context: Context): Promise<void> {
 async function usage(context: Context, { from, to }: { readonly from?: string; readonly to?: string }): Promise<void> {
   const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
   const first = await dataOf(context.api.GET('/api/v2/compute/usage', { params: { query: { ...range, limit: 1 } } }));
-  // Whole hours, so that all pages are about the same ones.
+  // Whole hours, so that all pages are about the same hours.
   const hours = { from: first.from, to: first.to };
   const containers = await allOf(async (query) => {
     const page = await context.api.GET('/api/v2/compute/usage', { params: { query: { ...hours, ...query } } });

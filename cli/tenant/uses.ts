@@ -8,7 +8,7 @@ export type Uses = Schemas['ContainerSecretsPut'];
 export interface UseOptions {
   readonly secret?: readonly string[];
   readonly secretFile?: readonly string[];
-  /** Variables and files that it shall not have any more. */
+  /** Variables and files to remove. */
   readonly unset?: readonly string[];
 }
 
@@ -30,11 +30,14 @@ function usesIn({ secret = [], secretFile = [] }: UseOptions): Required<Uses> {
   };
 }
 
-/** The uses that a container shall have. @throws WrongUsage */
+/**
+ * Applies options to the uses of a container.
+ * @throws WrongUsage
+ */
 export function usesWith(options: UseOptions, stored: Uses): Uses {
   const { unset = [] } = options;
   const given = usesIn(options);
-  // Of a file that there is, the mode and the owner stay.
+  // An existing file keeps its mode and owner.
   const files = Object.entries(given.files).map(([path, use]) => [path, { ...stored.files?.[path], ...use }] as const);
   const without = <T>(uses: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(uses).filter(([name]) => !unset.includes(name)));

@@ -6,7 +6,7 @@ import { accessOf, displayOf, type GlobalOptions, type Terminal } from '../conte
 import { Refused } from '../terminal/errors.ts';
 import { showing } from '../terminal/list.ts';
 
-/** Without a profile, the release of the command line alone. */
+/** Shows the release of the command line alone without a profile. */
 async function show(terminal: Terminal, command: Command): Promise<void> {
   const display = await displayOf(command, terminal);
   const found = await serverVersion(terminal, command.optsWithGlobals<GlobalOptions>()).catch((error: unknown) => {

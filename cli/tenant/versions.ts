@@ -1,4 +1,4 @@
-/** `versions` and `rollback`: what a container declared, and the way back to it. */
+/** `versions` and `rollback`: earlier declarations of a container, and the return to one. */
 import type { Command } from 'commander';
 import { dataOf, writtenOf, type Schemas } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
@@ -37,8 +37,8 @@ async function versions(context: Context, name: string): Promise<void> {
 }
 
 /**
- * The newest earlier one that ran well.
- * @throws Refused if there is none, or if its host has brought it back already
+ * The newest earlier version that ran well.
+ * @throws Refused if there is none, or if its host has restored it already
  */
 export function versionBefore(name: string, [newest, ...earlier]: readonly Version[]): number {
   const list = `"longshore versions ${name}" shows which there are`;

@@ -16,7 +16,7 @@ const colours = new Map(
   Object.entries(words).flatMap(([colour, all]) => all.map((word) => [word, codes[colour as Colour]] as const)),
 );
 
-/** Paints the word that a text begins with; any other text stays as it is. */
+/** Paints the word that a text begins with; leaves other texts unchanged. */
 export type Paint = (text: string) => Text;
 
 export const plain: Paint = (text) => text;
@@ -26,7 +26,9 @@ export const painted: Paint = (text) => {
   return code === undefined ? text : [{ sgr: String(code) }, word, { sgr: '39' }, text.slice(word.length)];
 };
 
-/** `NO_COLOR` wins (no-color.org), then `FORCE_COLOR`, then whether it is a terminal. */
+/**
+ * True for colours: decided by `NO_COLOR` (no-color.org), then `FORCE_COLOR`, then the terminal.
+ */
 export function isColoured(env: NodeJS.ProcessEnv, { isTTY }: { readonly isTTY?: boolean }): boolean {
   if ((env['NO_COLOR'] ?? '') !== '') return false;
   const forced = env['FORCE_COLOR'] ?? '';
@@ -34,7 +36,7 @@ export function isColoured(env: NodeJS.ProcessEnv, { isTTY }: { readonly isTTY?:
   return isTTY === true && env['TERM'] !== 'dumb';
 }
 
-/** For the output of a command, or for what it tells beside it; never with `--json`. */
+/** Paint for the output of a command, or for lines beside it; none with `--json`. */
 export const paintOf = (
   { terminal, isJson }: Pick<Context, 'terminal' | 'isJson'>,
   to: 'stdout' | 'stderr' = 'stdout',

@@ -10,12 +10,12 @@ export class Refused extends Error {
   override readonly name: string = 'Refused';
 }
 
-/** An argument is wrong; the message says which and what is right. */
+/** A wrong argument; the message names it and says what is right. */
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage';
 }
 
-/** The command has said what is to be said, and ends with this code. */
+/** Ends a command that has printed everything, with this exit code. */
 export class Exit extends Error {
   readonly code: number;
 

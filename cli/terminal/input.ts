@@ -57,7 +57,10 @@ export function readFile(path: string): Buffer {
   throw new Refused(`${path} is larger than ${limits.cliInputBytes} bytes`);
 }
 
-/** A file, or standard input as `-`. @throws as `readInput` and `readFile` */
+/**
+ * Content of a file, or of standard input for `-`.
+ * @throws as `readInput` and `readFile`
+ */
 export const readSource = async (path: string, input: Input): Promise<Buffer> =>
   path === '-' ? readInput(input) : readFile(path);
 
@@ -67,7 +70,7 @@ export const withoutLastBreak = (bytes: Buffer): Buffer => (bytes.at(-1) === 0x0
 /** A line from the terminal, which does not show it. */
 export function askHidden(question: string): Promise<string> {
   const answer = ask('', new Writable({ write: (_chunk, _encoding, done) => done() }));
-  // From here on the terminal shows nothing of what is typed, so nobody types too early.
+  // Asks only now: from here on the terminal does not show what is typed.
   process.stderr.write(visible(question));
   return answer.finally(() => process.stderr.write('\n'));
 }

@@ -1,4 +1,4 @@
-/** Lists: what of them is printed, in one way for all commands. */
+/** Prints lists, in one way for all commands. */
 import { Option, type Command } from 'commander';
 import { oneLine } from '../../schemas/visible.ts';
 import type { Display } from '../context.ts';
@@ -7,7 +7,7 @@ import { tableOf } from './table.ts';
 
 export interface List<Item> {
   readonly items: readonly Item[];
-  /** Of an item, for programs (default: the item). */
+  /** An item for programs (default: the item). */
   readonly toValue?: (item: Item) => unknown;
   /** Cells of an item, by the titles of their columns, in their order. */
   readonly columns: Readonly<Record<string, (item: Item) => string>>;
@@ -16,11 +16,11 @@ export interface List<Item> {
   readonly nameOf: (item: Item) => string;
   /** Id that other commands take (default: the name). */
   readonly idOf?: (item: Item) => string;
-  /** In place of a table without rows. */
+  /** Text in place of a table without rows. */
   readonly empty: string;
 }
 
-/** The list as the person wants it: a table, names, ids, JSON or YAML. */
+/** Prints the list in the chosen form: a table, names, ids, JSON or YAML. */
 export function showList<Item>(display: Display, list: List<Item>): void {
   const { terminal, format, show } = display;
   const { items, toValue, nameOf, idOf = nameOf, columns, wide = [], empty } = list;
@@ -53,12 +53,12 @@ export const listing = (command: Command): Command =>
 export const showing = (command: Command): Command =>
   command.addOption(new Option('-o, --output <format>', 'Form of the output').choices(['json', 'yaml']));
 
-/** Characters of a short id, and of one where these are alike. */
+/** Length of a short id, and of a longer one if short ones are alike. */
 const shortIdChars = [8, 12] as const;
 
 /**
- * Ends of ids by which commands know them: a UUIDv7 begins with a time, so that the beginnings of
- * all ids of a day are alike.
+ * Ends of ids by which commands know them. A UUIDv7 begins with a time, so the ids of one day have
+ * alike beginnings.
  */
 export function shortIds(ids: readonly string[]): (id: string) => string {
   const chars = shortIdChars.find((count) => new Set(ids.map((id) => id.slice(-count))).size === ids.length);

@@ -1,10 +1,10 @@
 /**
- * The way of every text to a terminal. Names, messages and log lines come from servers, files and
- * containers of others; a terminal that got their control characters would obey them.
+ * The only way of a text to a terminal. Names, messages and log lines come from servers, files and
+ * containers of others; a terminal would obey their control characters.
  */
 import { textFor } from '../../lib/terminal.ts';
 
-/** Colours, and nothing else (SGR of ECMA-48): `32`, `30;107`. */
+/** Colours only (SGR of ECMA-48): `32`, `30;107`. */
 export interface Colours {
   readonly sgr: string;
 }
@@ -25,7 +25,7 @@ const piecesOf = (text: Text): readonly (string | Colours)[] => (typeof text ===
 const escape = '\u001b';
 const colourCodes = new RegExp(`${escape}\\[([\\d;:]*)m`);
 
-/** A text of others whose colours a terminal shows, as `less -R` does; they end with the text. */
+/** A foreign text whose colours a terminal shows, as `less -R` does; they end with the text. */
 export function withColours(text: string): Text {
   // The groups of `split` are its odd items.
   const pieces = text.split(colourCodes).map((piece, at) => (at % 2 === 0 ? piece : { sgr: piece }));
@@ -34,7 +34,7 @@ export function withColours(text: string): Text {
 
 /** Standard output, or standard error. */
 export class Output {
-  /** For `exec`, whose program owns the terminal meanwhile. Nothing else may write here. */
+  /** For `exec`, whose program owns the terminal meanwhile. No other code may write here. */
   readonly raw: NodeJS.WriteStream;
 
   constructor(stream: NodeJS.WriteStream) {

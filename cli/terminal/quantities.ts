@@ -33,7 +33,7 @@ export function memoryIn(text: string): string {
   return whole === undefined ? String(bytes) : `${bytes / (unitBytes[whole] ?? 1)}${whole}`;
 }
 
-/** Of a size in the form of the API, such as `64m`. */
+/** Bytes of a size in the form of the API, such as `64m`. */
 export const bytesIn = (size: string): number =>
   Number.parseFloat(size) * (unitBytes[size.replace(/^[\d.]+/, '')] ?? 1);
 

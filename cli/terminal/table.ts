@@ -5,7 +5,7 @@ import { joined, type Text } from './output.ts';
 
 const paintedColumns = ['status', 'state'];
 
-/** A column is not cut to less than this. */
+/** A column is cut to no less than this. */
 const columnCharsLeast = 8;
 
 interface Look {
@@ -55,11 +55,11 @@ function within(width: number, widths: readonly number[]): number[] {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
 
-/** Only what a terminal shows is cut. */
+/** Cuts only what a terminal shows. */
 const cutTo = (width: number, cell: string): string =>
   widthOf(cell) <= width ? cell : `${visible(cell).slice(0, width - 1)}…`;
 
-/** At a terminal. */
+/** Width at a terminal. */
 const widthOf = (cell: string): number => visible(cell).length;
 
 const steps = [

@@ -1,7 +1,7 @@
 /**
- * A Compose file as a file of `apply`. A key that changes what runs and that Longshore can't do is
- * a fault, unless its author says that it may be left out. As the Compose specification has it:
- * https://github.com/compose-spec/compose-spec. Pure.
+ * Converts a Compose file into a file of `apply`. A key that changes what runs and that Longshore
+ * can't do is a fault, unless its author says that it may be left out. The rules are those of the
+ * Compose specification: https://github.com/compose-spec/compose-spec. Pure.
  */
 import type { Values } from '../../../lib/values.ts';
 import { containerDefaults, fieldOf } from '../../../schemas/api/fields/container.ts';
@@ -33,7 +33,7 @@ import {
 } from './values.ts';
 
 export interface Composed {
-  /** Of the form of `ApplyFile`, to be checked as such. */
+  /** In the form of `ApplyFile`, not validated yet. */
   readonly file: unknown;
   /** Path in the Compose file that a path of `file` comes from. */
   readonly origin: (path: Path) => Path;
@@ -41,7 +41,7 @@ export interface Composed {
   readonly faults: readonly ComposeRemark[];
   /** Containers that are waited for to their end. */
   readonly jobs: ReadonlySet<string>;
-  /** Containers whose tag is looked at again each time. */
+  /** Containers whose host looks at the tag with each apply. */
   readonly pulled: ReadonlySet<string>;
 }
 
@@ -111,7 +111,7 @@ interface ReadService {
   readonly container: Values;
   readonly isJob: boolean;
   readonly isPulled: boolean;
-  /** Names. */
+  /** Names of its networks. */
   readonly networks: readonly string[];
 }
 
@@ -126,7 +126,7 @@ function serviceOf(
   composing: Composing,
   { secrets, configs, linked }: OfFile,
 ): ReadService | undefined {
-  // A service that is built has no image of its own: that is said instead.
+  // A service that is built has no image of its own, so only the build is reported as a fault.
   if (service['image'] === undefined && service['build'] !== undefined) {
     reader.fault([...path, 'build'], 'Longshore builds no images: push an image, and name it in "image"');
     return undefined;
@@ -171,7 +171,7 @@ function looksAtTag(reader: Reader, path: Path, value: unknown): boolean {
   return policy === 'always' || policy === 'sometimes';
 }
 
-/** Those that a container can't have are left out, because many are for other programs. */
+/** Leaves out labels that a container can't have: many of them are for other programs. */
 function labelsOf(reader: Reader, path: Path, value: unknown): Values | undefined {
   const pairs = reader.take(path, value, pairsOf, 'a map of texts, or a list of key=value');
   const { parse, faultsOf } = fieldOf('labels');
@@ -203,11 +203,14 @@ function portList(reader: Reader, path: Path, value: unknown): unknown {
   });
   if (chosen.length > 0)
     reader.warn(path, `the host's ports are not kept (${chosen.join(', ')}): Longshore chooses them`);
-  // One that is published twice on the host is one port of the container.
+  // A port that is published twice on the host is one port of the container.
   return ports && [...new Map(ports.map((port) => [String(port).replace(/\/tcp$/, ''), port])).values()];
 }
 
-/** `cpus` and `mem_limit` are those of `deploy`; what else `deploy` has is refused or left out. */
+/**
+ * Limits of CPU and memory, from the service itself or from its `deploy`. Other keys of `deploy`
+ * are refused or left out.
+ */
 function limitsOf(reader: Reader, path: Path, service: Values) {
   const at = [...path, 'deploy'];
   const deploy = reader.take(at, service['deploy'], mapOf, 'a map') ?? {};
@@ -236,7 +239,7 @@ function limitsOf(reader: Reader, path: Path, service: Values) {
   if (cpus.text !== undefined && Number(cpus.text) !== Number(cpus.value))
     reader.warn(cpus.place, `is rounded to ${cpus.text}: thousandths of a CPU are the least`);
   const memory = limit('mem_limit', 'memory', memoryText, 'a size, like 256m').text;
-  // As much as memory alone is no swap, which is what containers have.
+  // A limit equal to that of memory means no swap, as containers have it.
   const swap = memoryText(service['memswap_limit']);
   const isUsual = swap !== undefined && (isZero(swap) || (memory !== undefined && sameAmount(swap, memory)));
   reader.lacks([...path, 'memswap_limit'], isUsual ? null : service['memswap_limit']);

@@ -6,7 +6,7 @@ import type { Reader } from './reader.ts';
 import { filesIn } from './secrets.ts';
 import { booleanOf, mapOf } from './values.ts';
 
-/** The text of a file; or a fault, what is wrong with it. */
+/** The text of a file, or the reason why it can't be read. */
 export type ReadText = (path: string) => { readonly text: string } | { readonly fault: string };
 
 interface Surroundings {
@@ -15,7 +15,10 @@ interface Surroundings {
   readonly readText: ReadText;
 }
 
-/** By the key in the file, what is in each. One with a fault is empty, so that it is said once. */
+/**
+ * Contents of the configs, by their keys. One with a fault is empty, so that the fault is reported
+ * once.
+ */
 export function configsOf(reader: Reader, value: unknown, surroundings: Surroundings): ReadonlyMap<string, string> {
   const all = reader.take(['configs'], value, mapOf, 'a map') ?? {};
   return new Map(
@@ -58,7 +61,7 @@ export function filesOf(
 ): Values | undefined {
   const items = filesIn(reader, path, value, { of: 'config', folder: '/', declared: contents });
   const files = items?.map(({ at, target, use, mode, found: content }) => {
-    // Files belong to root, as without these.
+    // Files belong to root, which is also the default without these keys.
     for (const key of ['uid', 'gid']) if (Number(use[key] ?? 0) !== 0) reader.lacks([...at, key], use[key]);
     return [target, { content, mode }] as const;
   });

@@ -8,7 +8,7 @@ import { BadVariable, interpolated } from '../file/interpolate.ts';
 
 type Lookup = (name: string) => string | undefined;
 
-/** A line is wrong; the message names it. */
+/** A malformed line, which the message names. */
 export class BadLine extends Error {
   override readonly name = 'BadLine';
 }
@@ -24,8 +24,8 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
 }
 
 /**
- * The variables in their order. One without a value has that of `valueOf`, or is left out.
- * @param valueOf variables of the shell, which win over those of the file where one is filled in
+ * The variables in their order. A variable without a value has that of `valueOf`, or is left out.
+ * @param valueOf variables of the shell, which win over those of the file in references
  * @throws BadLine
  */
 export function variablesIn(given: string, valueOf: Lookup): Record<string, string> {
@@ -70,7 +70,7 @@ export function variablesIn(given: string, valueOf: Lookup): Record<string, stri
 
 interface RawValue {
   readonly text: string;
-  /** Nothing in it is filled in. */
+  /** References to variables stay as text. */
   readonly isLiteral: boolean;
   readonly end: number;
 }
@@ -108,8 +108,8 @@ const unescaped = (text: string): string =>
 const lineOf = (text: string, at: number): number => text.slice(0, at).split('\n').length;
 
 /**
- * The variables of a file whose values are as they are written, as `docker run --env-file` reads
- * it. One without a value has that of `valueOf`, or is left out.
+ * The variables of a file whose values stay as they are written, as `docker run --env-file` reads
+ * it. A variable without a value has that of `valueOf`, or is left out.
  * @throws BadLine
  */
 export function rawVariablesIn(given: string, valueOf: Lookup): Record<string, string> {

@@ -10,17 +10,20 @@ type Variables = Readonly<Record<string, string>>;
 
 export interface EnvFile {
   readonly path: string;
-  /** Values are as they are written. */
+  /** Values stay as they are written. */
   readonly isRaw: boolean;
-  /** Variables that values of the file name. */
+  /** Variables to which values of the file refer. */
   readonly valueOf: Lookup;
 }
 
-/** The variables of a file; `undefined` if it is not there; a text says what is wrong with it. */
+/**
+ * The variables of a file, a message about what is wrong with it, or `undefined` if it does not
+ * exist.
+ */
 export type ReadEnvFile = (file: EnvFile) => Variables | string | undefined;
 
 interface Named {
-  /** In the Compose file. */
+  /** Its path in the Compose file. */
   readonly at: Path;
   readonly path: string;
   readonly isRaw: boolean;
@@ -43,7 +46,10 @@ function filesOf(reader: Reader, path: Path, given: unknown): Named[] {
   return [...new Map(named.map((file) => [file.path, file])).values()];
 }
 
-/** `environment` wins over files, also with one that is not set; a later file over earlier ones. */
+/**
+ * Variables of a service. `environment` wins over files, even with an unset variable; a later file
+ * wins over earlier ones.
+ */
 export function environmentOf(
   reader: Reader,
   path: Path,

@@ -1,4 +1,4 @@
-/** The files that a Compose file names: found, read and filled in, and what is wrong with them. */
+/** Finds, reads and interpolates the files that a Compose file names, and collects their faults. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { limits } from '../../../schemas/limits.ts';
@@ -36,7 +36,7 @@ export interface Opened {
   readonly path: string;
 }
 
-/** A folder that is called `.env` is none. */
+/** False for a folder that is called `.env`. */
 export const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
 /** @throws Refused if it can't be read */
@@ -49,7 +49,7 @@ export function readVariables(path: string, valueOf: Lookup, isRaw = false): Rec
   }
 }
 
-/** Whose values are texts as they are written: `1.10` is no number. */
+/** Paths whose values stay texts as they are written: `1.10` is no number. */
 const texts: readonly Path[] = [
   ['environment', '*'],
   ['command'],
@@ -72,7 +72,7 @@ const changedText =
     return text === undefined ? tree : { ...tree, value: change(text) };
   };
 
-/** Paths of a file as those of the first file. */
+/** Makes the paths in a file relative to the folder of the first file. */
 function moved(tree: Tree, base: string): Tree {
   const ofPath = changedText((path) => joined(base, path));
   const ofFile = (file: Tree): Tree => (isBranch(file) ? changed(file, ['path'], ofPath) : ofPath(file));
@@ -81,7 +81,7 @@ function moved(tree: Tree, base: string): Tree {
   return changed(changed(withEnvFiles, ['secrets', '*', 'file'], ofPath), ['configs', '*', 'file'], ofPath);
 }
 
-/** Variables that are named without a value get those of an included file. */
+/** Gives variables without a value those of an included file. */
 function withVariables(environment: Tree, valueOf: Lookup): Tree {
   const ofItem = changedText((text) => {
     const value = text.includes('=') ? undefined : valueOf(text);
@@ -99,10 +99,10 @@ function withVariables(environment: Tree, valueOf: Lookup): Tree {
 
 export class ComposeFiles {
   readonly valueOf: Lookup;
-  /** As it is shown. */
+  /** Name of the first file, for messages. */
   readonly #first: string;
   readonly #folder: string;
-  /** By their texts: a file may be read several times. */
+  /** Faults by their texts: a file may be read several times. */
   readonly #faults = new Map<string, Remark>();
   readonly #warnings = new Map<string, Remark>();
   readonly #opened = new Map<string, { readonly scope: Scope; readonly file: Opened | undefined }>();
@@ -123,7 +123,7 @@ export class ComposeFiles {
     return [...this.#warnings.values()];
   }
 
-  /** Also of a variable that a secret of an included file names. */
+  /** Includes variables that only a secret of an included file names. */
   variableOf(name: string): string | undefined {
     return this.#scoped.get(name) ?? this.valueOf(name);
   }
@@ -133,7 +133,7 @@ export class ComposeFiles {
     this.#faults.set(textOfRemark(remark), remark);
   }
 
-  /** As `treeOf`; `undefined` beside a fault of its syntax. */
+  /** As `treeOf`, but `undefined` after a fault of the syntax. */
   checkedTree(source: SourceFile, scope: Scope): Tree | undefined {
     const faults = source.syntaxFaults(mergeTags);
     for (const fault of faults) this.#faults.set(textOfRemark(fault), fault);
@@ -143,7 +143,9 @@ export class ComposeFiles {
     return tree;
   }
 
-  /** With its variables filled in, and its paths as those of the first file. */
+  /**
+   * The tree with its variables filled in and its paths relative to the folder of the first file.
+   */
   treeOf(source: SourceFile, { base, valueOf }: Scope): Tree {
     const { faults, warnings } = source.interpolate(valueOf, true);
     for (const fault of faults) this.#faults.set(textOfRemark(fault), fault);
@@ -160,7 +162,7 @@ export class ComposeFiles {
     );
   }
 
-  /** Two included files may have one variable with two values. */
+  /** A unique name for a variable: two included files may give one variable different values. */
   #scopedName(name: string, valueOf: Lookup): string {
     const value = valueOf(name);
     if (value === undefined || value === this.valueOf(name)) return name;
@@ -187,7 +189,7 @@ export class ComposeFiles {
     return undefined;
   }
 
-  /** @returns `undefined` beside a fault; parameters as of `#find` */
+  /** @returns `undefined` after a fault; parameters as of `#find` */
   open(name: string, at: Tree, scope: Scope): Opened | undefined {
     const path = this.#find(name, at);
     if (path === undefined) return undefined;

@@ -8,7 +8,7 @@ import { booleanOf } from './values.ts';
 
 export interface Keys {
   readonly read: readonly string[];
-  /** They change nothing that runs. */
+  /** Keys that change nothing that runs. */
   readonly harmless: readonly string[];
 }
 
@@ -56,16 +56,16 @@ export const keysOf = {
   config: { read: ['file', 'environment', 'content', 'external'], harmless: ['name', 'labels'] },
 } as const satisfies Readonly<Record<string, Keys>>;
 
-/** `"false"` of these is what it says. */
+/** Keys whose text `"false"` means false. */
 const switches = [
   ...['oom_kill_disable', 'privileged', 'stdin_open', 'tty', 'use_api_socket', 'external', 'internal'],
-  // Of a dependency.
+  // A key of a dependency.
   'restart',
 ];
-/** Zero and less of these is no limit. */
+/** Keys whose value of zero or less means no limit. */
 const counts = ['pids', 'pids_limit'];
 
-/** As if the key were not there. */
+/** True if the value has the same effect as an absent key. */
 export function isNothing(key: string, value: unknown): boolean {
   if (value === null || value === undefined || value === false) return true;
   if (switches.includes(key) && booleanOf(value) === false) return true;

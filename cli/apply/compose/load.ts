@@ -1,6 +1,6 @@
 /**
- * A Compose file with what it includes and extends, and with the files that override it, as one
- * tree. The paths in it are relative to the folder of the first file, or absolute.
+ * Loads a Compose file, the files that it includes and extends, and the files that override it, as
+ * one tree. The paths in it are relative to the folder of the first file, or absolute.
  */
 import { basename, dirname, join, resolve } from 'node:path';
 import { limits } from '../../../schemas/limits.ts';
@@ -22,11 +22,11 @@ import { ComposeFiles, joined, type Lookup, type Opened, type Scope } from './fi
 import { merged, settled } from './merge.ts';
 
 export interface Loaded {
-  /** Undefined beside a fault. */
+  /** `undefined` after a fault. */
   readonly tree: Tree | undefined;
   readonly faults: readonly Remark[];
   readonly warnings: readonly Remark[];
-  /** Of what secrets name: also in included files, which may have variables of their own. */
+  /** Variables that secrets name, also those of included files, which may have their own. */
   readonly variableOf: Lookup;
 }
 
@@ -65,11 +65,11 @@ function itemsOf(tree: Tree | undefined): readonly Tree[] {
 
 class Loader {
   readonly #files: ComposeFiles;
-  /** By what has them: services with all that they extend. */
+  /** Services with all that they extend, by the branch that has them. */
   readonly #services = new Map<Branch, Map<string, Tree>>();
   readonly #sizes = new Map<Tree, number>();
   readonly #settled = new Map<Tree, Tree>();
-  /** Values that went through merges. */
+  /** Number of values that went through merges. */
   #values = 0;
 
   constructor(files: ComposeFiles) {
@@ -96,7 +96,7 @@ class Loader {
     return merged(base, over, path, (at, field) => this.#files.fault(at, clash, field));
   }
 
-  /** With what the files have that it includes; its own is merged over that. */
+  /** Merges the file over the files that it includes. */
   #included(tree: Tree, scope: Scope, chain: readonly string[]): Tree {
     const given = below(tree, 'include');
     if (given === undefined || !isBranch(tree)) return tree;
@@ -154,7 +154,7 @@ class Loader {
     return result;
   }
 
-  /** With what its services extend. */
+  /** Merges services over the services that they extend. */
   #extended(tree: Tree, scope: Scope, file: string): Tree {
     const services = below(tree, 'services');
     if (!isBranch(tree) || !isBranch(services)) return tree;

@@ -1,17 +1,21 @@
-/** One part of a Compose file over another, by the rules of the Compose specification. Pure. */
+/**
+ * Merges one part of a Compose file over another, by the rules of the Compose specification. Pure.
+ */
 import { isBranch, isLeaf, isList, textOf, type Branch, type Leaf, type Path, type Tree } from '../file/tree.ts';
 
-/** Tags of values that are not merged: nothing is left of the one, the other stands alone. */
+/** Tags of values that are not merged: the first removes the value, the second replaces it. */
 export const mergeTags = ['!reset', '!override'] as const;
 const [resetTag, overrideTag] = mergeTags;
 
-/** Keys of a service: the later one stands, as each limit of `ulimits` does. */
+/**
+ * Keys of a service whose later value replaces the earlier one, as does each limit of `ulimits`.
+ */
 const replaced = ['command', 'entrypoint', 'healthcheck.test'];
-/** Lists of `NAME=value`, or maps. */
+/** Keys with a list of `NAME=value`, or a map. */
 const keyed = ['environment', 'labels', 'annotations', 'sysctls', 'extra_hosts', 'deploy.labels', 'build.args'];
-/** Lists of names, or maps. */
+/** Keys with a list of names, or a map. */
 const named = ['depends_on', 'networks', 'models'];
-/** A text, or a list of them. */
+/** Keys with a text, or a list of texts. */
 const several = ['env_file', 'label_file', 'dns', 'dns_opt', 'dns_search', 'tmpfs'];
 
 const leaf = ({ place, keyPlace }: Tree, value: unknown): Leaf => ({ place, keyPlace, value });
@@ -22,21 +26,21 @@ const branch = ({ place, keyPlace, tag }: Tree, entries: Iterable<readonly [stri
   entries: new Map(entries),
 });
 
-/** `NAME=value`; extra hosts may have a colon. */
+/** Splits `NAME=value`; extra hosts may have a colon. */
 function pairIn(item: Tree, key: string): readonly [string, Tree] {
   const text = textOf(item) ?? '';
   const at = key === 'extra_hosts' ? text.search(/[=:]/) : text.indexOf('=');
   return at < 0 ? [text, leaf(item, null)] : [text.slice(0, at), leaf(item, text.slice(at + 1))];
 }
 
-/** A service that is named alone is one that must have been started. */
+/** The long form of a dependency that is a mere name. */
 const alone = (item: Tree): Tree =>
   branch(item, [
     ['condition', leaf(item, 'service_started')],
     ['required', leaf(item, true)],
   ]);
 
-/** In the one form of those that a key may have. */
+/** A value in the long form of its key. */
 function shaped(tree: Tree, key: string): Tree {
   const { place, keyPlace, tag } = tree;
   const isText = isLeaf(tree) && tree.value !== null;
@@ -81,7 +85,7 @@ export function merged(base: Tree, over: Tree, path: Path, clash: (over: Tree, p
 }
 
 /**
- * Without tags, and without what they take away. The same tree where there are none.
+ * Removes merge tags and the values that they remove. Returns the same tree if it has none.
  * @param known results of earlier calls
  */
 export function settled(tree: Tree, known = new Map<Tree, Tree>()): Tree {

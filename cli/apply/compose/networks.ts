@@ -10,7 +10,7 @@ import { keysOf } from './keys.ts';
 import type { Reader } from './reader.ts';
 import { listOf, mapOf } from './values.ts';
 
-/** Of a service that names none. */
+/** The network of a service that names none. */
 const usual = 'default';
 
 export interface ServiceNetworks {
@@ -135,7 +135,7 @@ export function noteNetworks(
   noteStrangers(reader, services);
 }
 
-/** Services that could not reach each other in Compose, said once. */
+/** Reports once all services that could not reach each other in Compose. */
 function noteStrangers(reader: Reader, services: ReadonlyMap<string, readonly string[]>): void {
   const joined = [...services].filter(([, names]) => names.length > 0);
   const strangers = joined.filter(([one, names]) =>

@@ -35,7 +35,7 @@ function dependenciesOf(reader: Reader, name: string, service: Values): Dependen
   return [...ofMap, ...ofLinks];
 }
 
-/** True if a service has no copies; how many it has is checked beside it. */
+/** True if a service has zero copies; the number of copies is checked elsewhere. */
 function isWithout(reader: Reader, name: string, service: Values): boolean {
   const path = ['services', name];
   const form = 'a whole number';
@@ -48,9 +48,9 @@ function isWithout(reader: Reader, name: string, service: Values): boolean {
 }
 
 /**
- * Those that their profiles do not leave out, behind what they depend on.
+ * Services that run with these profiles, each after its dependencies.
  * @param profiles names, with commas between them
- * @param ran gets those that others wait for to their end
+ * @param ran receives services that others wait for to their end
  */
 export function inOrder(reader: Reader, services: Values, profiles: string, ran: Set<string>): string[] {
   const named = profiles.split(',').map((profile) => profile.trim());

@@ -6,7 +6,7 @@ import type { Reader } from './reader.ts';
 import { booleanOf, commandOf, countOf, mapOf, secondsOf, signalOf } from './values.ts';
 import type { Path } from '../file/tree.ts';
 
-/** Compose starts nothing again unless the file says so. */
+/** Compose restarts nothing by default. */
 const restartOf = (value: unknown): string | undefined => {
   const [kind] = String(value).split(':');
   if (kind === 'no' || kind === 'false') return 'never';
@@ -23,12 +23,12 @@ const conditions: Readonly<Record<string, string>> = {
   no: 'never',
 };
 
-/** A text that a variable left empty. */
+/** An empty text, as from an empty variable, counts as absent. */
 const orAbsent = (value: unknown): unknown => (value === '' ? undefined : value);
 
 export interface ReadPolicy {
   readonly policy: Values;
-  /** The file says itself that it runs once. */
+  /** The file itself says that it runs once. */
   readonly isJob: boolean;
 }
 

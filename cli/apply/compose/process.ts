@@ -8,11 +8,11 @@ import type { Reader } from './reader.ts';
 import { booleanOf, isZero, listOf, mapOf, memoryText, textsOf, withoutAbsent } from './values.ts';
 import { wordsIn } from './words.ts';
 
-/** A text that a variable left empty is none. */
+/** An empty text, as from an empty variable, counts as absent. */
 const textIn = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 
-/** @param memory limit of the container, which bounds what a file system in memory may hold */
+/** @param memory limit of the container, which bounds its file systems in memory */
 export function processOf(reader: Reader, path: Path, service: Values, memory: string): Values | undefined {
   const text = (key: string): string | undefined => {
     const value = service[key];
@@ -40,7 +40,7 @@ export function processOf(reader: Reader, path: Path, service: Values, memory: s
   return Object.keys(process).length === 0 ? undefined : process;
 }
 
-/** Null is that of the image; an empty text or list takes that away. */
+/** Null means that of the image; an empty text or list means none. */
 function commandOf(reader: Reader, path: Path, value: unknown): readonly string[] | undefined {
   const form = 'a text, or a list of texts';
   if (typeof value !== 'string') return reader.take(path, value, textsOf, form);
@@ -54,7 +54,7 @@ function commandOf(reader: Reader, path: Path, value: unknown): readonly string[
   return read?.words;
 }
 
-/** One that names no size may take all memory of the container, as in Compose. */
+/** A file system without a size may take all memory of the container, as in Compose. */
 function tmpfsOf(reader: Reader, path: Path, value: unknown, memory: string): Values | undefined {
   const given = typeof value === 'string' ? [value] : value;
   const items = reader.take(path, given === '' ? undefined : given, textsOf, 'a text, or a list of texts');
@@ -90,7 +90,7 @@ function volumesOf(reader: Reader, path: Path, value: unknown, memory: string): 
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-/** A number, which may be -1 for no limit, or in quotes. */
+/** A number, maybe in quotes; -1 means no limit. */
 const limitIn = (value: unknown): number | undefined =>
   /^(?:-1|\d{1,16})$/.test(String(value)) ? Number(value) : undefined;
 
@@ -101,7 +101,7 @@ function ulimitsOf(reader: Reader, path: Path, value: unknown): Values | undefin
   return withoutAbsent(Object.fromEntries(limits) as Values);
 }
 
-/** `1024`, or `1024:4096`; undefined beside a fault, and of one that is so anyway. */
+/** `1024`, or `1024:4096`; `undefined` after a fault, and for a limit that holds anyway. */
 function ulimitOf(reader: Reader, path: Path, name: string, value: unknown): string | undefined {
   const map = mapOf(value);
   // The platform keeps it at zero.

@@ -16,7 +16,9 @@ import { isFile, readVariables, type Lookup } from './files.ts';
 import { loaded } from './load.ts';
 import { mergeTags } from './merge.ts';
 
-/** The files that `apply` looks for, the first one that is there counts: here, else above. */
+/**
+ * Files that `apply` looks for, in this folder and then in those above; the first one found counts.
+ */
 export const usualFiles = ['longshore.yml', 'longshore.yaml', ...composeFiles] as const;
 
 /** One of these is merged over a Compose file that was found, not named. */
@@ -27,12 +29,12 @@ const overrideFiles = ['compose', 'docker-compose'].flatMap((name) => [
 
 const usualFilesIn = (folder: string): string[] => usualFiles.filter((name) => existsSync(join(folder, name)));
 
-/** The files that count in a folder where none is named, by their paths from it. */
+/** The files of a folder if none is named, by their paths relative to it. */
 export interface Here {
   readonly file: string;
-  /** They are merged over it, one after another. */
+  /** Files merged over it, one after another. */
   readonly overrides: readonly string[];
-  /** They are there, too. */
+  /** Other files that are not used. */
   readonly others: readonly string[];
 }
 
@@ -81,7 +83,7 @@ export function variablesOf({ folder, env }: Surroundings): Lookup {
   return valueOf;
 }
 
-/** Lower case, without what a project's name may not have. */
+/** Lower case, without characters that a project's name may not have. */
 const normalised = (text: string): string =>
   text
     .toLowerCase()
@@ -93,8 +95,8 @@ const isName = (text: string): boolean => /^[a-z0-9][a-z0-9_-]*$/.test(text);
 const form = 'must have lower-case letters, digits, "_" and "-" only, and begin with a letter or digit';
 
 /**
- * @param sources the later one with a name counts
- * @throws Refused if what names it is no name
+ * @param sources files, of which the last one with a name counts
+ * @throws Refused if the name is not valid
  */
 export function projectOf(sources: readonly SourceFile[], valueOf: Lookup, { folder, project }: Surroundings): string {
   const ofVariable = valueOf('COMPOSE_PROJECT_NAME');

@@ -1,4 +1,4 @@
-/** Collects what is said of a Compose file, at its paths. */
+/** Collects remarks about a Compose file, at their paths. */
 import type { Values } from '../../../lib/values.ts';
 import { ignoredIn, isNothing, namesOf, type Keys } from './keys.ts';
 import type { Path } from '../file/tree.ts';
@@ -6,7 +6,7 @@ import type { Path } from '../file/tree.ts';
 export interface ComposeRemark {
   readonly path: Path;
   readonly message: string;
-  /** Said of the whole file, at this place. */
+  /** True for a remark about the whole file. */
   readonly isOfFile?: true;
   readonly at?: 'key';
 }
@@ -19,14 +19,14 @@ export class Reader {
   /** Keys that are left out because the author said so. */
   readonly ignored: Path[] = [];
   readonly #names: ReadonlySet<string>;
-  /** By service. */
+  /** Ignored keys by service. */
   readonly #ofServices = new Map<string, readonly string[]>();
 
   constructor(names: readonly string[], top: Values) {
     this.#names = new Set([...names, ...ignoredIn(top)]);
   }
 
-  /** With what the service itself says. */
+  /** Adds the keys that the service itself says to ignore. */
   enter(name: string, service: Values): void {
     this.#ofServices.set(name, ignoredIn(service));
   }
@@ -47,7 +47,7 @@ export class Reader {
     return isNamed;
   }
 
-  /** Longshore can't do what the key says, and something else would run without it. */
+  /** Reports a value that Longshore can't do, and without which something else would run. */
   lacks(path: Path, value: unknown): void {
     const key = path.at(-1) ?? '';
     if (isNothing(key, value) || this.isIgnored(path)) return;
@@ -55,7 +55,7 @@ export class Reader {
     this.fault(path, what, 'key');
   }
 
-  /** All keys but those that are read, and those that begin with `x-`. */
+  /** Reports all keys but those that are read, and those that begin with `x-`. */
   others(path: Path, values: Values, { read, harmless }: Keys): void {
     for (const [key, value] of Object.entries(values)) {
       if (read.includes(key) || key.startsWith('x-')) continue;
@@ -65,7 +65,7 @@ export class Reader {
     }
   }
 
-  /** The result of `read`, or a fault if that is undefined. Absent stays absent. */
+  /** The result of `read`, or a fault if that is `undefined`. An absent value stays absent. */
   take<T>(path: Path, value: unknown, read: (value: unknown) => T | undefined, form: string): T | undefined {
     if (value === undefined || value === null) return undefined;
     const result = read(value);
@@ -73,7 +73,7 @@ export class Reader {
     return result;
   }
 
-  /** The bound in place of more, which is said. */
+  /** The value, or the bound if the value is larger, which is reported. */
   atMost(path: Path, value: number | undefined, most: number, unit: string): number | undefined {
     if (value === undefined || value <= most) return value;
     this.warn(path, `is at most ${most}${unit}: that is taken`);

@@ -1,4 +1,4 @@
-/** The secrets of a Compose file, and what its services make of them. Pure. */
+/** The secrets of a Compose file, and their uses in services. Pure. */
 import { textIn, type Values } from '../../../lib/values.ts';
 import type { Path } from '../file/tree.ts';
 import { keysOf } from './keys.ts';
@@ -6,7 +6,7 @@ import type { Reader } from './reader.ts';
 import { booleanOf, listOf, mapOf, withoutAbsent } from './values.ts';
 
 const secretsFolder = '/run/secrets/';
-/** As Compose mounts them. */
+/** Mode of files as Compose mounts them. */
 const fileMode = 0o444;
 
 export function usesOf(
@@ -32,7 +32,7 @@ interface FileOf<T> {
   readonly found: T;
 }
 
-/** The files that a service makes of secrets, or of configs. */
+/** Files of a service that are secrets or configs. */
 export function filesIn<T>(
   reader: Reader,
   path: Path,
@@ -65,13 +65,13 @@ const modeOf = (value: unknown): unknown =>
 
 export interface Secrets {
   readonly declared: Values | undefined;
-  /** By the key in the file. */
+  /** Names on the server by their keys in the file. */
   readonly names: ReadonlyMap<string, string>;
-  /** By the name on the server. */
+  /** Keys in the file by their names on the server. */
   readonly keys: ReadonlyMap<string, string>;
 }
 
-/** `<project>-<key>`, as containers are called; an external one has the name that it has. */
+/** Names are `<project>-<key>`, like those of containers; an external secret keeps its name. */
 export function secretsOf(reader: Reader, value: unknown, project: string): Secrets {
   const all = reader.take(['secrets'], value, mapOf, 'a map');
   const names = new Map<string, string>();
@@ -79,7 +79,7 @@ export function secretsOf(reader: Reader, value: unknown, project: string): Secr
     const path = ['secrets', key];
     const secret = reader.take(path, given, mapOf, 'a map') ?? {};
     reader.others(path, secret, keysOf.secret);
-    // Older files name it there.
+    // Older files have the name there.
     const named = mapOf(secret['external']);
     const external = named === undefined ? secret['external'] : true;
     const isExternal = reader.take([...path, 'external'], external, booleanOf, 'true or false') ?? false;
@@ -87,7 +87,7 @@ export function secretsOf(reader: Reader, value: unknown, project: string): Secr
     if (isExternal && source !== undefined) reader.fault(path, `is external, and can't have ${source}`);
     const name = textIn(secret['name']) ?? textIn(named?.['name']) ?? (isExternal ? key : `${project}-${key}`);
     names.set(key, name);
-    // It is on the server already, or the plan says that it is not.
+    // An external secret is on the server already; if not, the plan reports it.
     if (isExternal) return [];
     const from = withoutAbsent({ file: secret['file'], env: secret['environment'] });
     return [[name, { value_from: from }] as const];

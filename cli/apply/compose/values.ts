@@ -1,4 +1,4 @@
-/** Values of Compose files; undefined where they are none. Pure. */
+/** Parsers of values in Compose files; `undefined` for a value of another form. Pure. */
 import { isIP } from 'node:net';
 import { parseDuration } from '../../../lib/time/duration.ts';
 import { isValues, type Values } from '../../../lib/values.ts';
@@ -32,10 +32,10 @@ export function memoryText(value: unknown): string | undefined {
   return /^\d+[bkmg]?$/.test(text) ? text : undefined;
 }
 
-/** `1g` and `1024m` are one, and so are `2.0` and `2.0`. */
+/** True for the same size in two forms, such as `1g` and `1024m`. */
 export const sameAmount = (one: string, other: string): boolean => bytesIn(one) === bytesIn(other);
 
-/** Zero is how Compose says that there is no limit. */
+/** Zero means no limit in Compose. */
 export const isZero = (text: string | undefined): boolean => text !== undefined && Number.parseFloat(text) === 0;
 
 /** `1m30s` → 90, `1.5m` → 90; parts of a second are rounded up. */
@@ -61,7 +61,7 @@ export function countOf(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : undefined;
 }
 
-/** Also in quotes, and in the words of YAML 1.1. */
+/** Accepts quotes, and the booleans of YAML 1.1. */
 export function booleanOf(value: unknown): boolean | undefined {
   const text = String(value).toLowerCase();
   if (['true', 'yes', 'y', 'on'].includes(text)) return true;
@@ -88,7 +88,7 @@ export function signalOf(value: unknown): string | undefined {
   return stopSignals.find((signal) => signal === name);
 }
 
-/** The words of a health check's `test`. */
+/** The command of a health check's `test`. */
 export function commandOf(test: unknown): string[] | undefined {
   if (typeof test === 'string') return ['/bin/sh', '-c', test];
   if (!Array.isArray(test) || test.length < 2) return undefined;
@@ -99,9 +99,9 @@ export function commandOf(test: unknown): string[] | undefined {
 
 export interface ReadPorts {
   readonly ports: readonly (number | string)[];
-  /** The port of the host that the file asks for. */
+  /** The host port that the file asks for. */
   readonly published?: string;
-  /** The address of the host that the file keeps it to. */
+  /** The host address that the file restricts it to. */
   readonly address?: string;
 }
 
@@ -122,7 +122,7 @@ export function portsOf(value: unknown): ReadPorts | undefined {
   const [from, to] = rangeIn(target) ?? [];
   if (from === undefined || to === undefined || to - from >= limits.ports) return undefined;
   const bound = published === '' ? undefined : rangeIn(published);
-  // Of a range, one may be chosen; several need as many.
+  // One port of a range may be chosen; several need as many.
   const isMatched = bound === undefined ? published === '' : from === to || bound[1] - bound[0] === to - from;
   if (!isMatched || (address !== '' && isIP(address.replace(/^\[(.*)\]$/, '$1')) === 0)) return undefined;
   const protocol = given.toLowerCase() || 'tcp';
@@ -134,7 +134,7 @@ export function portsOf(value: unknown): ReadPorts | undefined {
   };
 }
 
-/** `["A=1", "B"]` or `{A: 1, B: null}`: the value of one without is null. */
+/** Pairs of `["A=1", "B"]` or `{A: 1, B: null}`; the value of `B` is null. */
 export function pairsOf(value: unknown): readonly (readonly [name: string, value: unknown])[] | undefined {
   if (!Array.isArray(value)) return mapOf(value) && Object.entries(mapOf(value) ?? {});
   if (value.some((item) => typeof item === 'object')) return undefined;

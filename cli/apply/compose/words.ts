@@ -1,6 +1,6 @@
 /**
- * The words of a command that is one text, as Compose splits it (mattn/go-shellwords, without
- * variables and backticks): a shell's quotes, and no shell. Pure.
+ * Splits a command that is one text as Compose does (mattn/go-shellwords, without variables and
+ * backticks): by the quotes of a shell. Pure.
  */
 export interface Words {
   readonly words: readonly string[];
@@ -38,7 +38,7 @@ export function wordsIn(text: string): Words | undefined {
       toggle(open, "'");
       word ??= '';
     } else if (';&|<>'.includes(char) && open.size === 0) {
-      // A number before it is that of a file: `2>`.
+      // A number before `>` is a file descriptor: `2>`.
       if (word !== undefined && !(char === '>' && /^\d/.test(word))) words.push(word);
       return { words, rest: chars.slice(at).join('') };
     } else {

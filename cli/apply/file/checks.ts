@@ -11,12 +11,11 @@ import { entryNames, imageParts } from './fields.ts';
 import type { ContainerEntry } from './schema.ts';
 import type { Remark } from './tree.ts';
 
-/** The variable by which the last release knew which file a container belongs to. */
+/** The variable in which the last release stored the file that a container belongs to. */
 const projectVariable = 'LONGSHORE_APPLY';
 
 /**
- * The project of a Compose project, or of a file of the last release, whose names were no DNS
- * labels: `my_app` → `my-app`.
+ * Name of a Compose project, or of a file of the last release, as a DNS label: `my_app` → `my-app`.
  */
 export const projectNamed = (name: string): string =>
   name
@@ -53,7 +52,7 @@ export const forms = {
   variable: 'must begin with a letter or "_" and have at most 128 letters, digits, "_", "." and "-"',
 } as const;
 
-/** By the rules of the API. */
+/** Faults by the rules of the API. */
 function faultsOfField(name: FieldName, value: unknown, remark: RemarkOf): Remark[] {
   const faults: Remark[] = [];
   const report: Report = (message, ...below) => {

@@ -44,7 +44,7 @@ export const written = {
 
 const isWritten = (name: EntryName): name is keyof typeof written => Object.hasOwn(written, name);
 
-/** YAML may take it for a number or a boolean; it is read as it is written (`keepTexts`). */
+/** A text that YAML may take for a number or a boolean; it is read as written (`keepTexts`). */
 export const Text = (options: { readonly pattern?: string; readonly description?: string } = {}) =>
   Type.Unsafe<string>({ type: ['string', 'number', 'boolean'], ...options });
 
@@ -64,7 +64,7 @@ const ofMap = ({ patternProperties }: Node): Node | undefined => Object.values(p
 /** A file leaves out what it does not set, in place of null. */
 const withoutNull = (node: Node): Node => node.anyOf?.find(({ type }) => type !== 'null') ?? node;
 
-/** Whose texts may be written as numbers and booleans. */
+/** A schema whose texts may be written as numbers and booleans. */
 function textual(node: Node): TSchema {
   const { description, maxProperties, maxItems, properties } = node;
   const documented = description === undefined ? {} : { description };

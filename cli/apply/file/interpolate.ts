@@ -10,13 +10,16 @@ const depthMax = 16;
 export interface Variables {
   /** `undefined` if the variable is not set. */
   valueOf(name: string): string | undefined;
-  /** In place of one that is not set and has no default. @throws BadVariable */
+  /**
+   * Text for a variable that is not set and has no default.
+   * @throws BadVariable
+   */
   missing(name: string): string;
   /** A dollar sign that begins no variable stays, as in Compose. */
   readonly isLenient?: boolean;
 }
 
-/** The message says what is wrong and what to write. */
+/** A malformed or missing variable; the message says what to write. */
 export class BadVariable extends Error {
   override readonly name = 'BadVariable';
 }

@@ -30,7 +30,7 @@ export type ValueSource = Source | { readonly value: string };
 
 export interface WantedSecret {
   readonly name: string;
-  /** Undefined beside a fault. */
+  /** `undefined` after a fault. */
   readonly source: ValueSource | undefined;
   readonly remark: RemarkOf;
 }
@@ -47,9 +47,9 @@ export interface WantedContainer {
   /** `undefined` if the container may run on any host. */
   readonly host: string | undefined;
   readonly document: Declaration;
-  /** It is waited for to its end. */
+  /** Waited for to its end. */
   readonly isJob: boolean;
-  /** Each time, its host looks again at what its tag names. */
+  /** Its host looks at the tag with each apply. */
   readonly isPulled: boolean;
   readonly remark: RemarkOf;
 }
@@ -61,7 +61,7 @@ export interface WantedPeer {
 }
 
 export interface Wanted {
-  /** Names of files, whose containers go when they are not declared. */
+  /** Projects whose containers are removed if they are no longer declared. */
   readonly projects: readonly string[];
   readonly registries: readonly WantedLogin[];
   readonly secrets: readonly WantedSecret[];
@@ -74,7 +74,7 @@ export interface Wanted {
   };
 }
 
-/** Faults, and what the reader should know. */
+/** Faults, and warnings for the reader. */
 export interface Remarks {
   readonly faults: Remark[];
   readonly warnings: Remark[];
@@ -124,7 +124,7 @@ export function wantedOf(file: ApplyFile, remarkAt: RemarkAt, remarks: Remarks):
   };
 }
 
-/** One of two ways to give a value. */
+/** The one source of a value; a fault if there are none or two. */
 function sourceOf(
   field: 'value' | 'password',
   value: string | undefined,
@@ -140,13 +140,13 @@ function sourceOf(
   return from ?? (value === undefined ? undefined : { value });
 }
 
-/** In the form that the API takes. */
+/** The entry in the form of the API. */
 const normalised = (entry: ContainerEntry): ContainerEntry => {
   const values = entryNames.map((name) => [name, valueOf(name, entry[name])] as const);
   return { ...entry, ...Object.fromEntries(values.filter(([, value]) => value !== undefined)) };
 };
 
-/** With the default of what is absent. */
+/** The declaration with defaults for absent fields. */
 function documentOf(name: string, project: string | null, entry: ContainerEntry): Declaration {
   const { registry, repository, tag = null, digest = null } = imageIn(entry.image);
   const { policy = {}, secrets = {} } = entry;
@@ -194,7 +194,7 @@ export const withoutRemovals = (wanted: Wanted): Wanted => ({
   removed: { registries: [], secrets: [], peers: [] },
 });
 
-/** Of several files; what two of them declare is a fault. */
+/** Declarations of several files; a fault for what two of them declare. */
 export function joined(files: readonly Wanted[], faults: Remark[]): Wanted {
   const all = <T extends { readonly name: string; readonly remark: RemarkOf }>(
     of: (one: Wanted) => readonly T[],

@@ -1,4 +1,4 @@
-/** From the names of files to what they declare, with all of their faults at once. */
+/** Reads files into declarations, and reports all of their faults at once. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Terminal } from '../../context.ts';
@@ -23,7 +23,7 @@ import { isOutside, refuseTokens, resolveValues, withHome, type Values } from '.
 /** Declarations of the files; `undefined` if there are faults. */
 export interface Read extends Remarks {
   readonly wanted: Wanted | undefined;
-  /** Of secrets and logins, by kind and name. */
+  /** Values of secrets and logins, by kind and name. */
   readonly values: Values;
 }
 
@@ -99,11 +99,11 @@ const shownName = (path: string): string => (path === '-' ? 'standard input' : p
 const byPlace = ({ place: one }: Remark, { place: other }: Remark): number =>
   one.file.localeCompare(other.file) || one.line - other.line || one.column - other.column;
 
-/** Of one file, with those that are merged over it. */
+/** One file, with the files that are merged over it. */
 interface ReadText extends Remarks {
-  /** Undefined where its form is wrong. Items with faults are left out. */
+  /** `undefined` if its form is wrong. Items with faults are left out. */
   readonly wanted: Wanted | undefined;
-  /** The variables that it was filled in with. */
+  /** Variables that were filled in. */
   readonly valueOf: (name: string) => string | undefined;
 }
 
@@ -182,7 +182,7 @@ function readCompose(
   const withWays = (one: WantedContainer): WantedContainer => ({
     ...one,
     isJob: compose.jobs.has(one.name),
-    // A digest decides what runs.
+    // A digest already decides what runs.
     isPulled: compose.pulled.has(one.name) && one.document.image.digest === null,
   });
   return {
@@ -206,7 +206,7 @@ function envFileAt({ path, isRaw, valueOf }: EnvFile): Record<string, string> | 
   }
 }
 
-/** Whose values are texts as they are written: `1.10` is no number. */
+/** Paths whose values stay texts as they are written: `1.10` is no number. */
 const texts: readonly Path[] = [
   ...textPaths.map((path) => ['containers', '*', ...path]),
   ['secrets', '*', 'value'],

@@ -1,6 +1,6 @@
 /**
- * A YAML file whose places are known: each fault names its line and column. Variables are filled
- * in, and texts stay as they are written. Pure.
+ * A YAML file with positions: each fault names its line and column. Variables are filled in, and
+ * texts stay as they are written. Pure.
  */
 import {
   isAlias,
@@ -26,7 +26,7 @@ import { isBranch, type Path, type Place, type Remark, type Tree } from './tree.
 const reading = {
   merge: true,
   prettyErrors: false,
-  // It would compare each key with all others.
+  // The check would compare each key with all others.
   uniqueKeys: false,
 } as const;
 
@@ -134,7 +134,7 @@ export class SourceFile {
     }
   }
 
-  /** The whole. */
+  /** The whole file as a tree. */
   tree(): Tree {
     const { contents } = this.#document;
     const place = this.#place(startOf(contents) ?? 0);
@@ -195,7 +195,7 @@ export class SourceFile {
       const here = this.#resolved(node);
       const known = counted.get(here);
       if (known !== undefined) return known;
-      // One that contains itself has no end.
+      // An anchor that contains itself has no end.
       counted.set(here, Number.POSITIVE_INFINITY);
       const items = isMap(here) ? here.items.map(({ value }) => value) : isSeq(here) ? here.items : [];
       const sum = items.reduce<number>((total, item) => total + count(item), 1);
@@ -269,7 +269,10 @@ const isEmpty = (node: unknown): boolean => node === null || (isScalar(node) && 
 
 const severalText = 'has several YAML documents: write a file for each';
 
-/** Found by a parser that keeps a stack of its own: the next one calls itself. */
+/**
+ * Message if the text is nested too deeply. This parser keeps a stack of its own; the next one is
+ * recursive.
+ */
 export function tooDeep(text: string): string | undefined {
   const parser = new Parser();
   for (const lexeme of new Lexer().lex(text)) {
@@ -281,7 +284,7 @@ export function tooDeep(text: string): string | undefined {
 
 const isMerge = (key: unknown): boolean => isScalar(key) && typeof key.value === 'symbol';
 
-/** As JavaScript has it in an object. */
+/** The key as a property name of JavaScript. */
 const keyText = (key: unknown): string => (isScalar(key) && key.value === null ? '' : nameOf(key));
 
 /** The key of a merge is a symbol. */
@@ -293,7 +296,7 @@ function nameOf(key: unknown): string {
 const startOf = (node: unknown): number | undefined =>
   typeof node === 'object' && node !== null && 'range' in node ? (node as Scalar).range?.[0] : undefined;
 
-/** A plain text that became a number is one, as if it had been written. */
+/** A plain text that looks like a number becomes one, as if it had been written. */
 function setText(node: Scalar, text: string): void {
   const isPlain = node.type === 'PLAIN' && /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?|true|false)$/.test(text);
   node.source = text;

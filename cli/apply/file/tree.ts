@@ -22,10 +22,10 @@ export const textOfRemark = ({ place: { file, line, column }, field, message }: 
   oneLine(`${file}:${line}:${column}: ${field === '' ? message : `${field}: ${message}`}`);
 
 interface Placed {
-  /** Of the value; of its key, if it is a list or a map. */
+  /** Position of the value, or of its key if it is a list or a map. */
   readonly place: Place;
   readonly keyPlace: Place;
-  /** Such as `!reset`. */
+  /** A tag such as `!reset`. */
   readonly tag?: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export const isLeaf = (tree: Tree | undefined): tree is Leaf => tree !== undefin
 export const isList = (tree: Tree | undefined): tree is List => tree !== undefined && 'items' in tree;
 export const isBranch = (tree: Tree | undefined): tree is Branch => tree !== undefined && 'entries' in tree;
 
-/** Of a text, a number or a boolean. */
+/** A text, number or boolean as text; `undefined` for other values. */
 export const textOf = (tree: Tree | undefined): string | undefined =>
   isLeaf(tree) && tree.value !== null ? String(tree.value) : undefined;
 
@@ -59,7 +59,7 @@ export const below = (tree: Tree | undefined, ...path: Path): Tree | undefined =
     tree,
   );
 
-/** With another value of a key, or without it. */
+/** A copy with another value of a key, or without the key. */
 export function withEntry(tree: Branch, name: string, value: Tree | undefined): Branch {
   const entries = new Map(tree.entries);
   if (value === undefined) entries.delete(name);
@@ -67,7 +67,7 @@ export function withEntry(tree: Branch, name: string, value: Tree | undefined): 
   return { ...tree, entries };
 }
 
-/** With another value at each such path; `*` is any key or item. */
+/** A copy with another value at each such path; `*` is any key or item. */
 export function changed(tree: Tree, [first, ...rest]: Path, change: (tree: Tree) => Tree): Tree {
   if (first === undefined) return change(tree);
   const ofPart = (name: string, part: Tree): Tree =>
@@ -78,7 +78,7 @@ export function changed(tree: Tree, [first, ...rest]: Path, change: (tree: Tree)
   return { ...tree, entries: new Map(entries) };
 }
 
-/** Without the places. */
+/** The plain value, without positions. */
 export function plainOf(tree: Tree): unknown {
   if (isList(tree)) return tree.items.map(plainOf);
   if (!isBranch(tree)) return tree.value;
@@ -86,8 +86,8 @@ export function plainOf(tree: Tree): unknown {
 }
 
 /**
- * About the value at a path, or about its key. A path that leads beyond what is there ends where it
- * leaves it.
+ * A remark about the value at a path, or about its key. If the path does not exist, its last
+ * existing part.
  */
 export function remarkIn(tree: Tree, path: Path, message: string, at: 'key' | 'value' = 'value'): Remark {
   let here = tree;

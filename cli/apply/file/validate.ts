@@ -1,4 +1,4 @@
-/** The faults of a file by its schema, with the name that was meant for a misspelt one. Pure. */
+/** Checks a file against its schema, and names the key that a misspelt one means. Pure. */
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
@@ -32,11 +32,11 @@ export function checked(value: unknown): Checked {
       byPlace.set(key, [...(byPlace.get(key) ?? []), fault]);
     }
   }
-  // Of a value that may have one of several forms, each form has an error.
+  // A value that may have one of several forms has an error for each form.
   return { ok: false, faults: [...byPlace.values()].flatMap((found) => found.slice(-1)) };
 }
 
-/** In place of a pattern. */
+/** Descriptions in place of patterns. */
 const forms: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(written).map(([name, { form }]) => [name, form])),
   name: projectForm,
@@ -52,7 +52,7 @@ function faultsOf(error: TLocalizedValidationError): SchemaFault[] {
   if (names === undefined) return [{ path, message }];
   const known = error.keyword === 'additionalProperties' ? keysOf(ApplyFile as Node, path) : [];
   return names.map((name) => {
-    // Or by the word that Compose has for it.
+    // Also by the name that Compose has for it.
     const right = meant(name, known) ?? known.find((one) => name.startsWith(one));
     return { path: [...path, name], message: right === undefined ? message : `${message}: did you mean "${right}"?` };
   });

@@ -1,4 +1,4 @@
-/** The values of secrets and the passwords of logins: from the shell, a file, or as they are. */
+/** Values of secrets and passwords of logins, from the shell, a file or the file itself. */
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, relative, resolve } from 'node:path';
@@ -50,14 +50,14 @@ function faultOf({ length }: Buffer, maxBytes: number): string | undefined {
   return length > maxBytes ? `its value must be at most ${maxBytes} bytes` : undefined;
 }
 
-/** Of a source that is a file. */
+/** The path of a source that is a file. */
 const pathOf = (source: ValueSource, folder: string): string | undefined =>
   'value' in source || source.env !== undefined ? undefined : resolve(folder, withHome(source.file ?? ''));
 
 /** `~/x` → `/root/x` */
 export const withHome = (path: string): string => path.replace(/^~(?=\/|$)/, homedir());
 
-/** Also by way of a link. A path that leads nowhere is outside of nothing. */
+/** True also for a link that leads outside; false for a path that does not exist. */
 export function isOutside(folder: string, path: string): boolean {
   try {
     const way = relative(realpathSync(folder), realpathSync(path));
@@ -67,14 +67,14 @@ export function isOutside(folder: string, path: string): boolean {
   }
 }
 
-/** The value, or what is wrong. */
+/** The value, or a message about what is wrong. */
 function textOf(source: ValueSource, variable: Lookup): Buffer | string {
   if ('value' in source) return Buffer.from(source.value);
   const value = variable(source.env ?? '');
   return value === undefined ? `the variable ${source.env} is not set: set it to the value` : Buffer.from(value);
 }
 
-/** The content, or what is wrong. */
+/** The content, or a message about what is wrong. */
 function contentOf(path: string): Buffer | string {
   try {
     if (statSync(path).size > limits.cliInputBytes) return `${path} is larger than ${limits.cliInputBytes} bytes`;
@@ -85,8 +85,8 @@ function contentOf(path: string): Buffer | string {
 }
 
 /**
- * Faults of what has a token of this person in it: a file of somebody else could name
- * LONGSHORE_TOKEN, or the file of the profiles, and have it sent into a container of its own.
+ * Refuses items that contain a token of this person: somebody else's file could name
+ * LONGSHORE_TOKEN, or the file of the profiles, and send it into a container of its own.
  */
 export function refuseTokens(wanted: Wanted, values: Values, tokens: readonly string[], { faults }: Remarks): void {
   const sent = [

@@ -4,12 +4,12 @@ import type { Text } from '../../terminal/output.ts';
 
 /** Light modules around the code (ISO/IEC 18004). */
 const quietZone = 4;
-/** By the upper and the lower of two modules, of which a line shows both. */
+/** Characters for two modules, the upper and the lower one, of which a line shows both. */
 const blocks = { light: { light: ' ', dark: '▄' }, dark: { light: '▀', dark: '█' } } as const;
 
 /**
- * A line for each two rows of modules. A screen is clean, so the lowest level of correction does,
- * and its code is the smallest.
+ * One line for each two rows of modules. A screen has no dirt, so the lowest level of error
+ * correction suffices, which gives the smallest code.
  */
 export function codeLines(text: string): string[] {
   const { modules } = qrcode.create([{ data: Buffer.from(text), mode: 'byte' }], { errorCorrectionLevel: 'L' });

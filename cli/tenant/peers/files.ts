@@ -25,7 +25,7 @@ async function bytesOf({ api }: Context, peer: string, format: Format): Promise<
   return Buffer.from(await bodyOf(api.GET('/api/forage/profile/{peer}', { params, parseAs })));
 }
 
-/** The file has keys of the device in it, so that only its owner may read it. */
+/** Writes a file that only its owner may read, because it contains keys of the device. */
 function keep({ show }: Context, peer: string, output: string, bytes: Buffer): void {
   writePrivateFile(output, bytes);
   show({ peer, file: output }, output);

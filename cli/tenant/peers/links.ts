@@ -71,7 +71,9 @@ export async function links(context: Context, name: string): Promise<void> {
   });
 }
 
-/** Ids of tokens are in the peer; any other is that of a one-time link. */
+/**
+ * Revokes a token or a one-time link. The peer lists ids of its tokens; any other id is a link's.
+ */
 export async function unlink(context: Context, name: string, token: string): Promise<void> {
   const { api, show } = context;
   const { id: peer, tokens } = await findPeer(context, name);

@@ -46,7 +46,7 @@ interface AddOptions {
   readonly dns?: string[];
 }
 
-/** The secrets that are shown once, and what to do with the peer. */
+/** Shows the secrets, which is possible once only, and the next step. */
 function showMade({ show, tell }: Context, made: Schemas['PeerWithSecrets']): void {
   const { id, name, ipv4, ipv6, p12_password } = made;
   show(made, `${id}  ${ipv6 === null ? ipv4 : `${ipv4}, ${ipv6}`}`);

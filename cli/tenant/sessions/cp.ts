@@ -24,7 +24,7 @@ export function placeIn(text: string): Place | undefined {
   return container === undefined || path === undefined ? undefined : { container, path };
 }
 
-/** The path is an argument, and no part of a script. Of a folder, the file in it of this name. */
+/** The path is an argument, not part of the script. In a folder, the file keeps its name. */
 const intoScript = `
 to=$1
 if [ -d "$to" ]; then to=\${to%/}/$2; fi
@@ -53,7 +53,7 @@ function refusal(name: string, { code, errors }: Ended): Refused {
   );
 }
 
-/** Compares the sums of both ends; an image without a program for it has none. */
+/** Compares the checksums of both ends; an image may lack a program for it. */
 function compare({ tell }: Context, name: string, here: string, there: string): void {
   const [sum = ''] = there.trim().split(/\s/);
   if (sum === here) return;
@@ -61,7 +61,7 @@ function compare({ tell }: Context, name: string, here: string, there: string): 
   throw new Refused('the copy is not what was sent: the file was changed meanwhile, or was cut; copy it again');
 }
 
-/** Passes bytes on, and sums them up. */
+/** Passes bytes on, and computes their checksum. */
 function summing() {
   const [hash, count] = [createHash('sha256'), { bytes: 0 }];
   const stream = new Transform({
@@ -111,7 +111,7 @@ async function into(context: Context, from: string, { container, path }: Place):
   );
 }
 
-/** The first line, and what follows it. */
+/** Splits the first line from what follows it. */
 function headed(to: Writable) {
   let [head, isBody] = ['', false];
   const stream = new Transform({

@@ -16,7 +16,7 @@ export interface ExecOptions {
   readonly workdir?: string;
 }
 
-/** Carries the terminal into the process, and its output back; resolves to its exit code. */
+/** Connects the terminal with the process; resolves to its exit code. */
 async function carry(
   socket: WebSocket,
   { terminal, tell }: Context,
@@ -32,7 +32,7 @@ async function carry(
   );
   socket.on('message', (data: Buffer) => {
     const [kind, bytes] = [data[0], data.subarray(1)];
-    // As with docker and kubectl: the program that a person runs writes to the terminal itself.
+    // As with docker and kubectl, the program writes to the terminal itself.
     if (kind === channel.output) pour(socket, stdout.raw, bytes);
     if (kind === channel.errors) pour(socket, stderr.raw, bytes);
     if (kind !== channel.control) return;
@@ -47,7 +47,7 @@ async function carry(
   };
   const onInputEnd = (): void => input.whenEmpty(() => say({ type: 'end' }));
   const isRaw = tty === true && stdin.isTTY;
-  // With a terminal in between, Ctrl-C is a byte of the input.
+  // In a terminal of the container, Ctrl-C is a byte of the input.
   const onInterrupt = (): void => say({ type: 'signal', signal: 'SIGINT' });
   signal.addEventListener('abort', onInterrupt, { once: true });
   if (isRaw) stdin.setRawMode(true);

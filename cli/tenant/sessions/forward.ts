@@ -72,7 +72,7 @@ interface Forwarded {
   readonly address: string;
 }
 
-/** Listens, and joins each connection to the container. Resolves to what ends it. */
+/** Listens, and joins each connection to the container. Resolves to a function that ends it. */
 async function listen(context: Context, { id, name, address }: Forwarded, ports: Ports): Promise<() => void> {
   const { local, remote } = ports;
   const open = new Set<Socket>();
@@ -98,7 +98,7 @@ async function listen(context: Context, { id, name, address }: Forwarded, ports:
   };
 }
 
-/** Says so if nothing listens at the port: a connection is tried, and ended. */
+/** Opens and ends a trial connection, and reports a port at which nothing listens. */
 async function tryPort(context: Context, { id, name }: Forwarded, { remote }: Ports): Promise<void> {
   const socket = await openSession(context, `/api/v2/compute/${id}/forward?port=${remote}`, forwardProtocol);
   const ending = endOf(socket);

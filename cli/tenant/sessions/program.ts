@@ -7,7 +7,7 @@ import { Refused } from '../../terminal/errors.ts';
 import { channel } from './channels.ts';
 import { endOf, openSession, pour, saidIn, Upstream } from './session.ts';
 
-/** Error output that is kept. */
+/** Characters of error output that are kept. */
 const cliErrorChars = 4096;
 
 export interface Ended {

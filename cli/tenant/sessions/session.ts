@@ -1,6 +1,6 @@
 /**
  * The client's end of a session over WebSocket (docs/api.md, "Exec and port-forward"): it sends no
- * more than the gateway has room for, and says why the session ended.
+ * more than the gateway has room for, and reports why the session ended.
  */
 import type { Writable } from 'node:stream';
 import { WebSocket } from 'ws';
@@ -95,7 +95,7 @@ export function pour(socket: WebSocket, to: Writable, bytes: Buffer): void {
   to.once('drain', () => socket.resume());
 }
 
-/** Bytes that the client may send (room at the other end), and those that it wants to send. */
+/** Bytes to send, and the room for them at the other end. */
 export class Upstream {
   readonly #send: (bytes: Buffer) => void;
   readonly #onRoom: () => void;
@@ -109,7 +109,7 @@ export class Upstream {
     this.#onRoom = onRoom;
   }
 
-  /** False: it waits, and so should the source until `onRoom`. */
+  /** False if the bytes wait, and the source should wait for `onRoom`. */
   write(bytes: Buffer): boolean {
     this.#waiting.push(bytes);
     this.#pump();
@@ -123,7 +123,7 @@ export class Upstream {
     if (waited && this.#waiting.length === 0) this.#onRoom();
   }
 
-  /** Calls back when all is sent. */
+  /** Calls back once everything is sent. */
   whenEmpty(then: () => void): void {
     if (this.#waiting.length === 0) then();
     else this.#onEmpty = then;

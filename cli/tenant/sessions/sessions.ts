@@ -1,4 +1,4 @@
-/** `exec`, `cp` and `forward`: what carries a session is loaded when one is opened. */
+/** `exec`, `cp` and `forward`. Modules of sessions are loaded when one is opened. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { action, type Terminal } from '../../context.ts';
 import { WrongUsage } from '../../terminal/errors.ts';
@@ -32,7 +32,7 @@ export function addSessions(program: Command, terminal: Terminal): void {
     .action(
       action<[string, string[], ExecOptions]>(terminal, async (context, name, [first, ...rest], options) => {
         const { exec } = await import('./exec.ts');
-        // As for kubectl: two dashes before the program are none of it.
+        // As in kubectl, two dashes before the program do not belong to it.
         const command = first === '--' ? rest : [first ?? '', ...rest];
         if (command.length === 0) throw new WrongUsage('exec: give a command after the two dashes');
         if (first?.startsWith('-') === true && first !== '--')
