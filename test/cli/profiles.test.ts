@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/folder.ts';
 
 const one = { server: 'https://longshore.example.com', token: 'a.b.c' };
 
-t.test('where the file is', (t) => {
+t.test('the path of the file', (t) => {
   t.equal(profilePath({ HOME: '/home/ada' }), '/home/ada/.config/longshore/config.json');
   t.equal(profilePath({ HOME: '/home/ada', XDG_CONFIG_HOME: '/x' }), '/x/longshore/config.json');
   t.equal(profilePath({ HOME: '/home/ada', LONGSHORE_CONFIG: '/c.json' }), '/c.json');
@@ -22,7 +22,7 @@ t.test('where the file is', (t) => {
   t.end();
 });
 
-t.test('what is written is read, by its owner alone', (t) => {
+t.test('a written file is read, by its owner alone', (t) => {
   const path = join(temporaryFolder(t), 'longshore', 'config.json');
   t.same(readProfiles(path), { current: null, profiles: {} });
   writeProfiles(path, { current: 'a', profiles: { a: one } });

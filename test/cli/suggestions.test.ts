@@ -65,7 +65,7 @@ t.test('options of other tools, and misspelt ones', (t) => {
   t.end();
 });
 
-t.test('what destroys is suggested only for a word that asks for it', (t) => {
+t.test('a destructive command is suggested only for a word that asks for it', (t) => {
   const asking = ['delete', 'del', 'destroy', 'remove', 'unset', 'revoke', 'kill', 'down', 'terminate', 'restart'];
   const destroying = /\b(rm|stop|revoke|restore|logout|unlink|rotate|password|disable|drain)\b/;
   const foreign = 'ls list get show add create new edit top ps rollout stat stor restor revok stp stopp rmm log-out';

@@ -82,7 +82,7 @@ t.test('a quota is told in units of people, and an unknown secret with its comma
   );
 });
 
-t.test('what is not there has one form', async (t) => {
+t.test('messages about missing things have one form', async (t) => {
   const { longshore } = await commands(t, {});
   t.match((await longshore('secret', 'rm', 'pw')).err, /^there is no secret "pw": "longshore secret ls" shows which/);
   t.match(

@@ -18,7 +18,7 @@ const written = [
 const good = ['old 1', 'old 2', 'new 1', 'new 2', 'old 3'].map((line, index) => entry(line, index));
 const without = (...lines: string[]): LogEntry[] => good.filter(({ line }) => !lines.includes(line));
 
-t.test('what is wrong with a log', (t) => {
+t.test('faults of a log', (t) => {
   const cases: [string, readonly LogEntry[], readonly (string | RegExp)[]][] = [
     ['each line once and in order, of two copies in turn', good, []],
     ['a line that came twice', [...good, entry('old 3', 9)], [/line 3 of old comes again or late, after 3/]],
@@ -40,7 +40,7 @@ t.test('what is wrong with a log', (t) => {
   t.end();
 });
 
-t.test('what a person removed may lack its last lines, and no others', (t) => {
+t.test('a container that a person removed may lack its last lines, and no others', (t) => {
   const removed = written.map((series) => ({ ...series, isRemoved: series.prefix === 'new' }));
   t.same(logFaults('c1', removed, without('new 2')), []);
   t.same(logFaults('c1', removed, without('new 1', 'new 2')), []);

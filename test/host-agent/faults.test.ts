@@ -28,7 +28,7 @@ t.test('a fault is logged when it begins and when it is over, however often it i
   t.end();
 });
 
-t.test('what goes into a heartbeat is bounded, in faults and in characters', (t) => {
+t.test('a heartbeat has a bounded number of faults and of characters', (t) => {
   const { faults } = create();
   for (const each of faultKinds) faults.raise(each, 'x'.repeat(limits.hostFaultChars + 1));
   t.equal(faults.list().length, Math.min(limits.hostFaults, faultKinds.length));

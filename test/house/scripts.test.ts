@@ -20,7 +20,7 @@ t.test('package.json has a script for each command', (t) => {
   t.end();
 });
 
-t.test('what the bootstrap loads at its start imports no package', (t) => {
+t.test('the bootstrap imports no package at its start', (t) => {
   const files = [bootstrap, ...readdirSync(join(repositoryRoot, 'dev/build')).map((name) => `dev/build/${name}`)];
   for (const file of files) {
     const text = readFileSync(join(repositoryRoot, file), 'utf8');

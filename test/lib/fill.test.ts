@@ -38,7 +38,7 @@ t.test('nothing is cut once the room holds as many items as it may', (t) => {
   t.end();
 });
 
-t.test('what is left out takes no room, and is passed', (t) => {
+t.test('a piece that is left out takes no room, and is passed', (t) => {
   const source = sizes(9, 1, 9, 1);
   const small = fill(source, { bytes: 2, items: 2 }, (item) => (item.bytes > 1 ? undefined : cut(item)));
   t.same(small, { values: [1, 3], passed: 4, next: undefined });

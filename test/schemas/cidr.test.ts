@@ -42,7 +42,7 @@ t.test('routes that cover a family together are one, and what lies in another st
   t.end();
 });
 
-t.test('which route leads the tunnel’s own packets into it', (t) => {
+t.test('routes that lead the tunnel’s own packets into it', (t) => {
   const table: readonly (readonly [endpoint: string, routes: readonly string[], loop?: string])[] = [
     ['198.51.100.1', ['0.0.0.0/0', '::/0']],
     ['198.51.100.1', ['0.0.0.0/1', '128.0.0.0/1']],
@@ -98,7 +98,7 @@ t.test('an address has one text', (t) => {
   t.end();
 });
 
-t.test('what is an address to Node is one here, but for two forms that are refused', (t) => {
+t.test('an address to Node is one here, but for two forms that are refused', (t) => {
   const isRefused = (text: string): boolean => text.includes('%') || (text.includes(':') && text.includes('.'));
   const agree = (text: string): boolean => {
     const family = parseAddress(text)?.family ?? 0;

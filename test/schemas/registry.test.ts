@@ -64,7 +64,7 @@ for (const [rules, verdicts] of tables) {
   });
 }
 
-t.test('what a rule looks like', (t) => {
+t.test('forms of a rule', (t) => {
   for (const good of [
     'public',
     'a.example',

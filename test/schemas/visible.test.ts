@@ -10,7 +10,7 @@ const lineBreakOrTab = [0x09, 0x0a];
 /** Joiners of zero width, no-break spaces, combining marks, letters of two directions, an emoji. */
 const letters = ['\u200b', '\u200c', '\u200d', '\u00a0', 'e\u0301', 'ש', 'ب', '👩\u200d🚀', '~', ' ', '\u2060'];
 
-t.test('what a terminal obeys is an escape that JSON reads as the same character', (t) => {
+t.test('a character that a terminal obeys is an escape that JSON reads as the same character', (t) => {
   for (const code of obeyed) {
     const text = `a${String.fromCharCode(code)}b`;
     t.ok(hasControls(text), code.toString(16));

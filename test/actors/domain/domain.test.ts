@@ -142,7 +142,7 @@ t.test('what is desired on a host changes with the generation of a container, wh
   t.end();
 });
 
-t.test('what is deleted is dirty too', (t) => {
+t.test('a deleted record is dirty too', (t) => {
   const peer = peerRecord();
   const gone = tombstoneOf(container());
   const { apply, state } = domainWith(hostRecord(h1), networkRecord(), leaseOf(2, acme, peer.id), peer, gone);
@@ -179,7 +179,7 @@ t.test('a reader waits for what it looks at', (t) => {
   t.end();
 });
 
-t.test('which answers are the last word about a write that changed nothing', (t) => {
+t.test('answers that are final for a write that changed nothing', (t) => {
   const { domain } = domainWith();
   const [ok, refused, unavailable] = [
     { code: 'ok', body: '' },

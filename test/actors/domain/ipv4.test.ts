@@ -47,7 +47,7 @@ t.test('each container has another address, for its life', async (t) => {
   t.equal(again.nextIpv4(slice(4), 0), '10.193.0.3', 'and after a takeover too');
 });
 
-t.test('where none is free a container has none, and is made', async (t) => {
+t.test('without a free address a container is made without one', async (t) => {
   const { context, make } = start(slice(1));
   make();
   const late = make();
@@ -114,7 +114,7 @@ t.test(
   },
 );
 
-t.test('what is no such range', async (t) => {
+t.test('ranges that are refused', async (t) => {
   for (const text of ['10.0.0.0/7', '10.193.0.0/17', '10.193.0.1/16', 'fd00::/16', 'off', ''])
     t.equal(ipv4RangeIn(text), undefined, text);
 });

@@ -233,7 +233,7 @@ t.test('what a network learns about a peer', (t) => {
   t.end();
 });
 
-t.test('who is gone stays gone, whatever comes late', (t) => {
+t.test('a removed peer stays removed, whatever comes late', (t) => {
   const record = peerRecord();
   const state = stateOf(networkRecord(), leaseOf(2, acme, record.id));
   learn(state, record);
@@ -431,7 +431,7 @@ t.test('an authority that can certify one endpoint keeps its network there', (t)
   t.end();
 });
 
-t.test('what is damaged keeps what it has', (t) => {
+t.test('a damaged record keeps its allocations', (t) => {
   const state = stateOf(networkRecord({ ipv4_pool: '10.86.0.0/30' }));
   state.quarantine(keys.lease(home, 2));
   t.equal(reserve(state).code, 'conflict', 'a damaged lease keeps its address');

@@ -192,7 +192,7 @@ t.test('a change that the network or a file shows raises the generation, and not
   }
 });
 
-t.test('what a peer is called: active, disabled, expired', (t) => {
+t.test('states of a peer: active, disabled, expired', (t) => {
   const cases = [
     [{}, 'active'],
     [{ enabled: false }, 'disabled'],

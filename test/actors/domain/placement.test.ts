@@ -38,7 +38,7 @@ const doubtful = { isSound: false };
 const tight = { freeDiskBytes: need.diskBytes - 1 };
 const half = { used: { ...none, cpu_millis: roomy.cpu_millis / 2 } };
 
-t.test('how many hosts are looked at, and which is taken', (t) => {
+t.test('the number of hosts examined, and the one chosen', (t) => {
   const far = patience + 50;
   const rows: [string, ReturnType<typeof placedIn>, { looks: number; place: number | undefined }][] = [
     [

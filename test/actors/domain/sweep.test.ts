@@ -121,7 +121,7 @@ t.test('a job that has ended is removed once its time is over, and nothing else 
   t.end();
 });
 
-t.test('what is lost with its only host comes back to its copy', (t) => {
+t.test('a container that is lost with its only host comes back to its copy', (t) => {
   const lost = sweepOf([fleetHost(h1, { condition: 'lost' })], container());
   const [record] = lost.steps.flatMap(({ records }) => records) as ContainerRecord[];
   t.match(record?.placement, { phase: 'unplaced', since: 3, lostWith: { host: h1, since: 2 } });
@@ -137,7 +137,7 @@ t.test('what is lost with its only host comes back to its copy', (t) => {
   t.end();
 });
 
-t.test('what changes in the middle of a sweep is looked at as it is then', (t) => {
+t.test('a container that changes in the middle of a sweep is judged as it is then', (t) => {
   const [first, second, third] = [container({}, 'a'), container({}, 'b'), container({}, 'c')];
   const state = stateOf(first, second, third);
   const context = contextOf(fleetOf(fleetHost(h1, { condition: 'lost' }), fleetHost(h2)));
@@ -156,7 +156,7 @@ t.test('what changes in the middle of a sweep is looked at as it is then', (t) =
   t.end();
 });
 
-t.test('what waits is placed if it should run', (t) => {
+t.test('a waiting container is placed if it should run', (t) => {
   const waiting = container({ placement: unplaced });
   const stopped = container({ placement: unplaced, desired: 'stopped' }, 'stopped');
   const { hosts } = sweepOf([fleetHost(h1)], stopped, waiting);
@@ -171,7 +171,7 @@ t.test('those that are passed over are steps too, so that no slice takes them al
   t.end();
 });
 
-t.test('what waits costs a sweep one look for each kind, however many wait', (t) => {
+t.test('waiting containers cost a sweep one look for each kind, however many wait', (t) => {
   const waiting = (count: number) =>
     Array.from({ length: count }, (_, index) => container({ placement: unplaced }, `c${index}`));
   t.equal(sweepOf([], ...waiting(1000)).steps.length, sweepOf([], ...waiting(1)).steps.length);

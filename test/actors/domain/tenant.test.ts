@@ -50,7 +50,7 @@ t.test('a damaged tenant record is not read, and nothing overwrites it', (t) => 
   t.end();
 });
 
-t.test('what may be used once is refused the second time', (t) => {
+t.test('a revocation for one use is refused the second time', (t) => {
   const state = stateOf();
   const revocation = { ...revocationOf(acme, 1), match: { by: 'jti', value: 'choice.1' } } as const;
   const use = (value: string, once = true): string => {

@@ -28,7 +28,7 @@ function collect(send: (payload: string) => void = () => {}, owner?: string) {
   return { answers, payloads, events };
 }
 
-t.test('what is answered in one tick is one message', async (t) => {
+t.test('answers of one tick are one message', async (t) => {
   const { answers, payloads } = collect();
   for (let index = 0; index < 10; index++) answers.add({ index, code: 'ok', body: '{}' });
   await Promise.resolve();

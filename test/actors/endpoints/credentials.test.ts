@@ -46,7 +46,7 @@ t.test('an enrolment with a good token: its key, for its host and its time', asy
   t.same(prepared, { enrolment: { cluster: 'c1', natsUrls: ['nats://one', 'nats://two'], jwt: 'signed' } });
 });
 
-t.test('whether an enrolment is signed', async (t) => {
+t.test('enrolments that are signed, and those that are not', async (t) => {
   const revoked = (publicKey: string, atMs: number) => ({ kind: 'revoked_key', publicKey, host: h1, atMs }) as const;
   const rows: [string, StateRecord[], boolean][] = [
     ['a host that is not there', [], false],
@@ -68,7 +68,7 @@ t.test('whether an enrolment is signed', async (t) => {
   }
 });
 
-t.test('whether a renewal is signed', async (t) => {
+t.test('renewals that are signed, and those that are not', async (t) => {
   const ask = { type: 'host.renew', host: h1, publicKey: 'U', atMs: nowMs, nonce: 'n', ...asker } as const;
   const rows: [string, StateRecord[], boolean][] = [
     ['the enrolled key', [hostRecord(h1, { publicKey: 'U' })], true],

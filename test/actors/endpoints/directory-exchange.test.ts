@@ -282,7 +282,7 @@ t.test('a new process has all hosts at once, and knows which are silent', async 
   });
 });
 
-t.test('what a former owner says of its version counts no more', async (t) => {
+t.test('a former owner’s message about its version does not count any more', async (t) => {
   await onGround({ hosts: 50, partitions: 1 }, async (ground) => {
     await ground.start(3);
     const [key = hostKey('none')] = ground.hosts;

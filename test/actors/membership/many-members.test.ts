@@ -166,7 +166,7 @@ t.test('a dead member is known to all, even if all who watched it died with it',
   });
 });
 
-t.test('what a member says is heard at once, and found later if it was not heard', async (t) => {
+t.test('a notice is heard at once, or found later if it was lost', async (t) => {
   const members = new Members();
   await members.run(30, async () => {
     const [first, second] = members.ring() as [Member, Member];
@@ -256,7 +256,7 @@ t.test('an old notice changes nothing', (t) => {
   t.end();
 });
 
-t.test('who is watched', (t) => {
+t.test('the members that are watched', (t) => {
   const others = new Others();
   const ids = Array.from({ length: 20 }, (_, index) => `m${String.fromCharCode(97 + index)}` as MemberId);
   let revision = 0;

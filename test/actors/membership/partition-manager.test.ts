@@ -85,7 +85,7 @@ function startManager(world: World, former?: Former) {
   return { process, manager, members, bucket, journals, loadsAtMs, givenUp, expected, state, warnings, revoke };
 }
 
-t.test('who loses its lease in load after load rests before the next, twice as long each time', async (t) => {
+t.test('a process that loses its lease in each load pauses before the next, twice as long each time', async (t) => {
   const world = new World();
   const { process, manager, loadsAtMs, givenUp, state, revoke } = startManager(world);
   await world.run(createFractions(1), async () => {
@@ -129,7 +129,7 @@ t.test('who loses its lease in load after load rests before the next, twice as l
   });
 });
 
-t.test('who can not load a partition gives it up after a few attempts, and tries again later', async (t) => {
+t.test('a process gives up a partition that it cannot load after a few attempts, and tries again later', async (t) => {
   const world = new World();
   const { process, manager, loadsAtMs, givenUp, state } = startManager(world);
   Object.assign(state, { isHanging: false, isDamaged: true });

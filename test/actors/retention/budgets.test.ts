@@ -18,7 +18,7 @@ const ofParts = (filter: string, parts: readonly Use[]): Use => {
 };
 const mostCuts = 10;
 
-t.test('who is cut', async (t) => {
+t.test('the subjects that are cut', async (t) => {
   const many = Array.from({ length: mostCuts + 1 }, (_, index) => use(`h.t${index}`, 10, 100));
   const cases: [string, Use[], number, Record<string, number>][] = [
     ['nobody where all fit', [use('a', 10, 50), use('b', 10, 50)], 100, {}],

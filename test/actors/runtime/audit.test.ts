@@ -70,7 +70,7 @@ t.test('an answer waits for the commit of its line', async (t) => {
   await until('told', () => linesIn(told).length >= 3);
 });
 
-t.test('what is answered has its line, though its owner dies before it has told anybody', async (t) => {
+t.test('an answer has its line, though its owner dies before it has published it', async (t) => {
   const bucket = new MemoryBucket();
   const nextMember = successiveMembers();
   const store = createMemoryStore(bucket);

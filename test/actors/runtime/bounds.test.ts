@@ -158,7 +158,7 @@ t.test('writes that wait for the journal are bounded in bytes', async (t) => {
   t.equal((await writeOf(partition, createAsk(acme, 'last'))).code, 'created');
 });
 
-t.test('what one tenant writes takes no writes from another, while the journal takes nothing', async (t) => {
+t.test('writes of one tenant leave room for those of another, while the journal takes nothing', async (t) => {
   const gate = gatedJournals();
   const partition = await serving(gate);
   t.teardown(() => partition.release());
@@ -209,7 +209,7 @@ t.test('turns of one tenant that wait for the journal leave room for those of an
   t.equal((await theirs).code, 'created');
 });
 
-t.test('what one tenant writes takes no writes from another, while nothing is checkpointed', async (t) => {
+t.test('writes of one tenant leave room for those of another, while nothing is checkpointed', async (t) => {
   const store = createMemoryStore(new MemoryBucket());
   let isShut = true;
   const away = { kind: 'unknown', cause: new Error('the store is away') } as const;

@@ -70,7 +70,7 @@ t.test('a load that took long ends nothing: time begins with the first sweep', (
   t.end();
 });
 
-t.test('what was committed is never dropped by count, and stands before what changed nothing', (t) => {
+t.test('committed outcomes are never dropped by count, and stand before those that changed nothing', (t) => {
   const { operations, has } = keeping();
   for (let count = 0; count <= limits.unchangedKept; count++) operations.add(operationOf(`op-${count}`));
   t.ok(has('op-0'));

@@ -99,7 +99,7 @@ t.test('the mark names the journal before the first commit is in it', async (t) 
   partition.drop();
 });
 
-t.test('what was read before the owner died, and before it wrote more, is brought up to date', async (t) => {
+t.test('records read before the owner died, and before it wrote more, are brought up to date', async (t) => {
   const { bucket, start } = place();
   const first = await start();
   await create(first, 'a', 'b');
@@ -154,7 +154,7 @@ t.test('asks that come while it is given away are answered, or their sender asks
   await next.release();
 });
 
-t.test('what was published a moment before is published again by the next owner, under the same ids', async (t) => {
+t.test('the next owner publishes the last events again, under the same ids', async (t) => {
   const told: Told[] = [];
   const { bucket, start } = place(told);
   const ids = (): string[] =>

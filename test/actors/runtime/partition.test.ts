@@ -343,7 +343,7 @@ t.test('events lie in the stream in the order of their tenant', (t) => {
   t.end();
 });
 
-t.test('what arrives in one tick is one commit', async (t) => {
+t.test('asks that arrive in one tick are one commit', async (t) => {
   const partition = await serving();
   t.teardown(() => partition.release());
   const writes: LooseWrite[] = Array.from({ length: 30 }, () => createAsk(containerId()));

@@ -39,7 +39,7 @@ async function* twoPages(from: number) {
   if (from <= 2) yield page(2);
 }
 
-t.test('what was read ahead is given out once', async (t) => {
+t.test('a partition that was read ahead is given out once', async (t) => {
   const { readAhead } = start(twoPages);
   t.equal(await readAhead.take(0), undefined);
   readAhead.look([0], []);
@@ -61,7 +61,7 @@ t.test('a load continues where the reading ahead was stopped', async (t) => {
   t.same(asked, [1]);
 });
 
-t.test('what is too old on either clock is not used', async (t) => {
+t.test('a read that is too old on either clock is not used', async (t) => {
   for (const what of ['ms', 'atMs'] as const) {
     const { readAhead, clock } = start(twoPages);
     readAhead.look([0, 1], []);
@@ -73,7 +73,7 @@ t.test('what is too old on either clock is not used', async (t) => {
   t.ok(limits.readAheadKeptMs * 100 <= limits.deleteMarkerTtlMs, 'a delete marker outlives it by far');
 });
 
-t.test('what another process takes, or its member has kept, is thrown away', async (t) => {
+t.test('a partition that another process takes, or its member has kept, is dropped', async (t) => {
   const { readAhead } = start(twoPages);
   readAhead.look([0, 1], []);
   readAhead.look([1], []);
@@ -83,7 +83,7 @@ t.test('what another process takes, or its member has kept, is thrown away', asy
   t.equal(await readAhead.take(0), undefined, 'nothing begins when it is being taken already');
 });
 
-t.test('what could not be read is not used', async (t) => {
+t.test('a failed read is not used', async (t) => {
   const { readAhead, failed } = start(async function* () {
     yield Promise.resolve(page(1));
     throw new Error('a page has a gap');

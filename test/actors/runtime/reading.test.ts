@@ -46,7 +46,7 @@ const contentOf = (reading: Reading<StateRecord>) => ({
   digest: reading.digest.at(1),
 });
 
-t.test('what is written behind the place that was read replaces what was read', async (t) => {
+t.test('a value written behind the place of the read replaces the one that was read', async (t) => {
   const bucket = bucketWithAll();
   const store = createMemoryStore(bucket);
   const reading = new Reading(format);

@@ -93,7 +93,7 @@ t.test('long refusals of one tenant are kept up to its share, and then it is tol
   t.equal((await writeOf(partition, other)).code, 'created');
 });
 
-t.test('what one partition says to another is heard as often as it comes', async (t) => {
+t.test('messages between partitions are heard as often as they come', async (t) => {
   const partition = await serving(t);
   const by = { tenant: acme, peer: peerId() };
   const told = { there: false, generation: 1, revoked: [] } as const;

@@ -67,7 +67,7 @@ t.test('they run one a step, in their order, and those that come meanwhile at th
   t.equal(slices(), 5, 'one for each, and one for the end: a call while they run begins nothing');
 });
 
-t.test('where the lease lapses between two, the rest wait, and run on the memory of then', async (t) => {
+t.test('if the lease lapses between two turns, the rest wait, and run on the memory of then', async (t) => {
   const { turns, add, serve, told, steps } = createWaiting();
   serve('m1');
   add('a', 1000, () => serve(undefined));

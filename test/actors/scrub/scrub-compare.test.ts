@@ -13,7 +13,7 @@ function readOf(text: string): ReplicaRead {
 const findings = (...texts: string[]): string[] =>
   compareReads(texts.map(readOf)).map(({ sequence, server, what }) => `${server} ${sequence} ${what}`);
 
-t.test('what is found', async (t) => {
+t.test('differences that are found', async (t) => {
   const cases: [string, string[], string[]][] = [
     ['nothing where all hold the same', ['A 1a 2b', 'B 1a 2b', 'C 1a 2b', 'A 1a 2b'], []],
     [
@@ -39,7 +39,7 @@ t.test('what is found', async (t) => {
   for (const [name, reads, expected] of cases) t.same(findings(...reads).sort(), expected, name);
 });
 
-t.test('what is not', async (t) => {
+t.test('differences that are none', async (t) => {
   const cases: [string, string[]][] = [
     ['a message that arrived while they were read', ['A 1a', 'B 1a 2b', 'C 1a 2b', 'A 1a 2b']],
     ['a message that was removed meanwhile', ['A 1a 2b', 'B 2b', 'C 2b', 'A 2b']],

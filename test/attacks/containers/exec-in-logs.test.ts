@@ -32,7 +32,7 @@ async function startReceiver(t: Test): Promise<{ readonly url: string; readonly 
   return { url, sent: () => Buffer.concat(chunks).toString() };
 }
 
-t.test('what is run and typed in containers', async (t) => {
+t.test('commands and input in containers', async (t) => {
   const receiver = await startReceiver(t);
   const settings = { LOG_LEVEL: 'debug', OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
   const rig = await startRig(t, { gateway: settings, actors: settings, agent: settings });
@@ -51,7 +51,7 @@ t.test('what is run and typed in containers', async (t) => {
   const others = await rig.client('rival');
   const reader = await rig.client('acme', 'read');
 
-  await t.test('what succeeds', async (t) => {
+  await t.test('sessions that succeed', async (t) => {
     const session = await open(exec(['sh', '-c', `echo ${mark}; exec cat`], { stdin: 'true' }), { token });
     await session.send(Buffer.from(`typed ${mark}\n`));
     session.say({ type: 'end' });
@@ -61,7 +61,7 @@ t.test('what is run and typed in containers', async (t) => {
     t.match(await run({ command: ['echo', mark] }), { status: 200, body: { data: { stdout: `${mark}\n` } } });
   });
 
-  await t.test('what fails on its host', async (t) => {
+  await t.test('sessions that fail on their host', async (t) => {
     for (const [command, more] of [
       [[`/${mark}`], {}],
       [['id'], { workdir: `/${mark}` }],
@@ -75,7 +75,7 @@ t.test('what is run and typed in containers', async (t) => {
     t.match(await run({ command: ['sh', '-c', `sleep 60; : ${mark}`], timeout: 1 }), { status: 504 });
   });
 
-  await t.test('what is refused', async (t) => {
+  await t.test('sessions that are refused', async (t) => {
     const path = exec(['echo', mark]);
     const elsewhere = '01930000-0000-7000-8000-000000000000' as ContainerId;
     const statuses = [
@@ -97,7 +97,7 @@ t.test('what is run and typed in containers', async (t) => {
     t.match(await run(`{"command":["${mark}"` as unknown as object), { status: 400 });
   });
 
-  await t.test('what ends early: a wrong control message, a client that leaves, a host that is gone', async () => {
+  await t.test('sessions that end early: a wrong control message, a client that leaves, a lost host', async () => {
     const wrong = await open(exec(['cat'], { stdin: 'true' }), { token });
     wrong.say({ type: mark, [mark]: mark });
     await wrong.closed();

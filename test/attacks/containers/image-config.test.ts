@@ -78,7 +78,7 @@ t.test('images with a hostile configuration', async (t) => {
     await controlPlane.reported(before.id, ({ gone }) => gone);
   });
 
-  await t.test('what is beyond the limits is refused, and the message says what', async (t) => {
+  await t.test('a configuration beyond the limits is refused, and the message says what', async (t) => {
     const big = 'x'.repeat(MiB + 1);
     const rows: [tag: string, image: object, message: RegExp][] = [
       ['check', check(['CMD', 'x'.repeat(limits.healthCommandBytes)]), /health check takes/],

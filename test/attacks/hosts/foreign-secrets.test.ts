@@ -167,7 +167,7 @@ t.test('a host gets what its own containers use, and nothing else', async (t) =>
     t.equal(await two.unseal(secret, { host: h1, user: two.sender.user }), 'no answer');
   });
 
-  await t.test('what is no ask is refused with a reason', async (t) => {
+  await t.test('a message that is no ask is refused with a reason', async (t) => {
     const invalid = { ok: false, error: 'invalid' };
     t.match(await one.unseal({}), invalid);
     t.match(await one.unseal({ ...secret, registry }), invalid, 'both');

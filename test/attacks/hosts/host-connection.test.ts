@@ -60,7 +60,7 @@ function frame(text: string): Buffer {
   return Buffer.concat([head, Buffer.from(text)]);
 }
 
-t.test('how much of the NATS server a hostile host can use', { timeout: 300_000 }, async (t) => {
+t.test('resources of the NATS server that a hostile host can use', { timeout: 300_000 }, async (t) => {
   const tool = await toolHere('nats-server');
   const folder = temporaryFolder(t);
   const identity = await prepareNatsIdentity(join(folder, 'keys'));

@@ -166,7 +166,7 @@ t.test('a flood of long reports leaves room for other hosts and for tenants', as
   t.equal((await statusOf(theirs)).status, 'running');
 });
 
-t.test('what a host says of its session ends with its key', async (t) => {
+t.test('a host’s claims about its session end with its key', async (t) => {
   const generation = await generationOf(mine);
   beat(agentOf(liar), farAhead);
   const lie = itemOf(mine, { generation, seq: 7, observation: observation('running') });

@@ -57,7 +57,7 @@ t.test('a repetition gives the same container, once, whatever token of the tenan
   t.equal((await send(colleague, 'order-1', web)).id, first.id);
 });
 
-t.test('who has the key and not the body learns nothing of the container', async (t) => {
+t.test('a thief of the key without the body learns nothing of the container', async (t) => {
   for (const guess of [{ name: 'web' }, { ...web, env: {} }, { ...web, env: { PASSWORD: 'other' } }]) {
     const answer = await send(mine, 'order-1', { repository: 'library/web', ...guess });
     t.equal(answer.status, 422);

@@ -129,7 +129,7 @@ t.test('streams in the place of others, and configurations that reach beyond the
   }
 });
 
-t.test('what the manifest says of itself', async (t) => {
+t.test('claims of the manifest about itself', async (t) => {
   const folder = backup(t);
   write(folder, JSON.stringify({ ...whole(), __proto__: null, constructor: { prototype: { polluted: true } } }));
   await t.rejects(read(folder), { name: 'BackupError' }, 'a field that is not known');

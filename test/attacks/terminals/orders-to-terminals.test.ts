@@ -94,7 +94,7 @@ for (const [args, answer] of cases) {
   });
 }
 
-t.test('what host-agent refuses', async (t) => {
+t.test('refusals of host-agent', async (t) => {
   const { typing } = commandLine(t);
   const { out, code } = await typing([process.execPath, programFile('host-agent'), order], []);
   t.equal(code, 2);

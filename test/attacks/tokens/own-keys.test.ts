@@ -102,7 +102,7 @@ t.test('a signature does not cover other claims', async (t) => {
   t.equal(await reads(`${header}.${Buffer.from(JSON.stringify(body)).toString('base64url')}.${signature}`), 401);
 });
 
-t.test('who may ask owners, but lacks the vault, adds no signing key', async (t) => {
+t.test('a thief that may ask owners, but lacks the vault, adds no signing key', async (t) => {
   const planted = await createKey('EdDSA', 'planted');
   const thief = new Vault([{ id: 'k1', key: keyOf(9) }]);
   const { privateKey } = planted;

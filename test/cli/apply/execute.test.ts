@@ -203,7 +203,7 @@ t.test('a server without documents is named as one', async (t) => {
   t.match(error, { name: 'Refused', message: /the server is of an earlier release/ });
 });
 
-t.test('what the server would refuse is a fault of the file, and what it would do is told', async (t) => {
+t.test('a refusal of the server is a fault of the file, and the effects of a write are shown before', async (t) => {
   const before = wantedIn({ containers: { web: { image: 'web:1' }, db: { image: 'db:1' }, kept: { image: 'a' } } });
   const wanted = wantedIn({
     secrets: { fresh: { value: 'x' } },
@@ -289,7 +289,7 @@ t.test('after Ctrl-C no step begins', async (t) => {
   t.same(requests(), []);
 });
 
-t.test('what is gone already needs no removal; what is in use ends the work', async (t) => {
+t.test('a resource that is gone needs no removal; one that is in use ends the work', async (t) => {
   const { work, requests } = await start(t, {
     [`DELETE ${compute}/secrets/gone`]: { status: 404, body: { error: 'not_found' } },
     [`DELETE ${compute}/secrets/used`]: { status: 409, body: { error: 'conflict', message: 'web uses it' } },

@@ -76,7 +76,7 @@ Plan: 1 to update.`,
   t.end();
 });
 
-t.test('what became of a plan, in words', (t) => {
+t.test('the outcome of a plan, as text', (t) => {
   const { steps } = planOf(wantedIn({ containers: file.containers, secrets: { key: file.secrets.key } }), empty);
   const [secret, db, web] = steps;
   if (secret === undefined || db === undefined || web === undefined) throw new Error('three steps');
@@ -100,7 +100,7 @@ t.test('what became of a plan, in words', (t) => {
   t.end();
 });
 
-t.test('what is done with a container that is as declared', (t) => {
+t.test('the action for a container that is as declared', (t) => {
   const wanted = wantedIn({ containers: { web: { image: 'web' } } });
   const rows: readonly (readonly [Partial<FoundContainer['status']>, Step['action']])[] = [
     [{}, 'keep'],
@@ -179,7 +179,7 @@ t.test('one with the variable of the last release is taken over once, by its own
   t.end();
 });
 
-t.test('what would fail on the way is said before', (t) => {
+t.test('a step that would fail is a fault of the plan', (t) => {
   const wanted = wantedIn({
     name: 'shop',
     containers: {
@@ -333,7 +333,7 @@ t.test('after a plan is carried out, the next one is empty', (t) => {
   t.end();
 });
 
-t.test('what a container runs is shown setting by setting, and an empty command is one', (t) => {
+t.test('the process of a container is shown setting by setting, and an empty command is one', (t) => {
   const of = (process: object): ReturnType<typeof wantedIn> =>
     wantedIn({ containers: { web: { image: 'web', process } } });
   const found: Found = { ...empty, containers: new Map([['web', foundAs(of({ user: '1', init: true }), 'web')]]) };
@@ -351,7 +351,7 @@ Plan: 1 to update.`,
   t.end();
 });
 
-t.test('what this release does not know of a document stays as it is', (t) => {
+t.test('fields of a document that this release does not know stay unchanged', (t) => {
   const wanted = wantedIn({ containers: { web: { image: 'web:2' } } });
   const one = foundAs(wantedIn({ containers: { web: { image: 'web:1' } } }), 'web');
   const document = { ...one.document, volumes: { '/data': { volume: 'data' } } };

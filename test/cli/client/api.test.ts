@@ -4,7 +4,7 @@ import { farEnd } from './server.ts';
 
 const params = { path: { network: 'office' } };
 
-t.test('what is not there is none; other refusals stay errors', async (t) => {
+t.test('a missing thing is undefined; other refusals stay errors', async (t) => {
   const { url } = await farEnd(
     t,
     { status: 404, body: { error: 'not_found' } },

@@ -29,7 +29,7 @@ t.test('options, and their fixed values', (t) => {
   t.end();
 });
 
-t.test('what has a name', (t) => {
+t.test('arguments and options with names', (t) => {
   const kinds: readonly (readonly [line: string, kind: string | undefined])[] = [
     ['logs ', 'container'],
     ['logs -n 5 w', 'container'],

@@ -8,7 +8,7 @@ const says = ({ ok, found, todo }: verdicts.Verdict): string => {
   return `${ok ? '✓' : '✗'} ${found}`;
 };
 
-t.test('what is right, and what is wrong', (t) => {
+t.test('verdicts', (t) => {
   const https = new URL('https://longshore.example.com');
   const rows: readonly (readonly [verdicts.Verdict, string])[] = [
     [verdicts.reachable(200, 12.4), '✓ answers in 12 ms'],

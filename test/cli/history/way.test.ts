@@ -19,7 +19,7 @@ t.test('a log line of the request', (t) => {
   t.end();
 });
 
-t.test('what is no log line of the request is left out', (t) => {
+t.test('a line that is no log line of the request is left out', (t) => {
   for (const other of [
     line({ event: 'request', requestId: 'r-11' }),
     line({ event: 'request', requestId: 'r-2', path: 'r-1' }),

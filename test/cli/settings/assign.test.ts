@@ -56,7 +56,7 @@ t.test('a misspelt key or value is refused, with the right one', (t) => {
   t.end();
 });
 
-t.test('what is given wins, and the rest stays; the plan has what differs', (t) => {
+t.test('given settings win, and the rest stays; the plan has the differences', (t) => {
   const before = { regions: ['default'], caps: { containers: 20, ports: 50 }, registries: null };
   const after = merged(before, { caps: { containers: 5 }, regions: ['eu'] });
   t.same(after, { regions: ['eu'], caps: { containers: 5, ports: 50 }, registries: null });

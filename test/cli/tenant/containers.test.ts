@@ -61,7 +61,7 @@ t.test('stop and rm wait for the end, unless they are told not to', async (t) =>
   t.notMatch(requests().join(), /wait|status/);
 });
 
-t.test('what has failed is at rest', async (t) => {
+t.test('a failed container is at rest', async (t) => {
   const failed = { ...view, status: 'failed', exit_code: 1, desired: 'stopped' };
   const { longshore } = await commands(t, { ...known, [`GET ${of}/status`]: ok(failed) });
   t.match(await longshore('stop', 'web'), { code: 0 });

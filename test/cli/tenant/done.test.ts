@@ -34,7 +34,7 @@ const crashLoop = { status: 'backoff', reason: 'crash_loop', exit_code: 1 } as c
 
 const check = { ...healthDefaults, tcp: { port: 80 } };
 
-t.test('what is asked of the server', (t) => {
+t.test('the goal of a wait, by the policy', (t) => {
   const stableSeconds = limits.cliStableSeconds;
   t.same(goalOf(defaultPolicy), { isJob: false, stableSeconds });
   t.same(goalOf(defaultPolicy, 0), { isJob: false, stableSeconds: 0 });
@@ -46,7 +46,7 @@ t.test('what is asked of the server', (t) => {
   t.end();
 });
 
-t.test('which status nothing but a command can bring', (t) => {
+t.test('statuses that only another command can bring', (t) => {
   const rows = [
     [failed, 'stopped', true],
     [failed, 'running', true],
@@ -119,7 +119,7 @@ t.test('each change is told once, until the server says that it is done', async 
   t.ok(Number(timeout) <= 10);
 });
 
-t.test('what failed ends the wait, with its exit code and the last lines of its log', async (t) => {
+t.test('a failure ends the wait, with the exit code and the last lines of the log', async (t) => {
   const crashLoop = { status: 'backoff', reason: 'crash_loop', exit_code: 1, message: 'three times' } as const;
   const { answer } = await watching(t, [seen()], [{ ...crashLoop, outcome: 'failed' }]);
   await t.rejects(answer, {
@@ -149,7 +149,7 @@ t.test('an update that was taken back, and one that another came after', async (
   );
 });
 
-t.test('what is waited for is the change that the command made', async (t) => {
+t.test('the command waits for the change that it made', async (t) => {
   const { answer, asked, told } = await watching(
     t,
     [seen({ generation: 9 })],

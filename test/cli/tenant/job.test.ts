@@ -78,7 +78,7 @@ t.test('Ctrl-C says what goes on, and removes nothing', async (t) => {
   t.notOk(asked.some(({ method }) => method === 'DELETE'));
 });
 
-t.test('what does not fit a job is refused', async (t) => {
+t.test('an option that does not fit a job is refused', async (t) => {
   const { longshore, asked } = await commands(t, {});
   for (const [args, words] of [
     [['--job', '-d'], /--detach: leave out --job/],

@@ -56,7 +56,7 @@ t.test('a file, over which options win', async (t) => {
   }
 });
 
-t.test('what does not go together', async (t) => {
+t.test('options that exclude each other', async (t) => {
   await t.rejects(of({ healthTcp: 1, healthCommand: 'true' }), /give one of/);
   await t.rejects(of({ healthRetries: 1 }), /there is no check/);
 });

@@ -45,7 +45,7 @@ t.test('a change keeps what it does not name, and takes back what it resets', (t
   t.end();
 });
 
-t.test('what can be told to be wrong here', (t) => {
+t.test('mistakes that the command line itself finds', (t) => {
   const refused = (options: Parameters<typeof processWith>[0], message: string): void =>
     void t.throws(() => processWith(options, [], {}, '96m'), { name: 'WrongUsage', message });
   refused({ ulimit: ['1024'] }, '--ulimit 1024: it must be NAME=SOFT[:HARD], such as nofile=1024:4096');

@@ -26,7 +26,7 @@ t.test('ends: a time, or a span from now on', (t) => {
   t.end();
 });
 
-t.test('what was: a time, or a span until now', (t) => {
+t.test('a past: a time, or a span until now', (t) => {
   const read = pastTime(() => Date.parse('2026-11-24T12:00:00Z'));
   t.same(['30d', '12h', '2026-11-01'].map(read), [
     '2026-10-25T12:00:00.000Z',

@@ -128,7 +128,7 @@ const parsePackage = (stanza: string): Package => ({
 
 const withoutApt = executablesOf(['apt-get'], process.env)[0] === undefined && 'apt-get is missing';
 
-t.test('what a tool looks for beside itself is fetched whatever the machine has', { skip: withoutApt }, async (t) => {
+t.test('files beside a tool are fetched whatever the machine has', { skip: withoutApt }, async (t) => {
   const entries: readonly ToolEntry[] = Object.values(tools);
 
   await t.test('the data of Chromium, though the machine has it', async (t) => {

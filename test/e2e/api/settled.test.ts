@@ -10,7 +10,7 @@ t.setTimeout(300_000);
 const compute = '/api/v2/compute';
 const limits = { cpu_limit: '0.1', mem_limit: '16m' };
 
-t.test('what a declaration becomes', async (t) => {
+t.test('outcomes of a declaration', async (t) => {
   const rig = await sharedStack(t);
   const acme = await rig.client(rig.tenant('settled'));
   const settled = async ({ id }: { id: string }, query = '') => {

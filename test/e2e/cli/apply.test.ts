@@ -104,7 +104,7 @@ t.test('apply', async (t) => {
     shell.DB_PASSWORD = 'second';
   });
 
-  await t.test('what fails ends it, and the same command goes on', async (t) => {
+  await t.test('a failure ends it, and the same command goes on', async (t) => {
     const broken = example.replace('longshore/demo:1\n    ports', 'longshore/demo:none\n    ports');
     const failing = write('longshore.yml', broken.replace('ada-phone', 'ada-laptop'));
     const failed = await run(['apply', '-f', failing]);
@@ -114,7 +114,7 @@ t.test('apply', async (t) => {
     t.match(await ok(['apply', '-f', file]), /image: .*demo:1 → .*demo:2/);
   });
 
-  await t.test('what is wrong is found before anything is changed', async (t) => {
+  await t.test('faults are found before anything is changed', async (t) => {
     const other = write(
       'other.yml',
       'name: other\ncontainers:\n  web:\n    image: web\n    secrets: {env: {A: none}}\n',
@@ -155,7 +155,7 @@ containers:
     t.match(await ok(['apply', '-f', path]), /> container one .*\n= container two\n[^]*Done: container one changed/);
   });
 
-  await t.test('what the last release has marked is taken over once', async (t) => {
+  await t.test('containers of the last release are taken over once', async (t) => {
     const path = write('mark.yml', `name: mark\ncontainers: {four: {image: '${imageOf(rig)}', mem_limit: 16m}}`);
     const mark = ['-e', 'LONGSHORE_APPLY=mark'];
     await ok(['run', imageOf(rig), '--name', 'four', '--memory', '16m', ...mark]);
@@ -174,7 +174,7 @@ containers:
     await ok(['wait', 'four', 'removed']);
   });
 
-  await t.test('what has left the file is removed with --prune, and nothing else', async (t) => {
+  await t.test('containers that have left the file are removed with --prune, and nothing else', async (t) => {
     await ok(['secret', 'set', 'old-password'], { input: 'old' });
     const path = write(
       'slow.yml',

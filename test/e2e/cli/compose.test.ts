@@ -202,7 +202,7 @@ secrets: {key: {environment: KEY}}
     await ok(['rm', 'once'], { cwd });
   });
 
-  await t.test('what is broken is not done', async (t) => {
+  await t.test('a broken container is not done', async (t) => {
     const crashing = await imageText(rig, 'echo no such table; exit 3');
     const jobs = folderWith({ 'compose.yml': `services: {job: {image: '${crashing}', restart: "no"}}` }, 'jobs');
     const job = await run(['apply'], { cwd: jobs });

@@ -182,7 +182,7 @@ t.test('the command line', async (t) => {
     await ok(['rm', 'job']);
   });
 
-  await t.test('what could not be declared is not left behind', async (t) => {
+  await t.test('a container that could not be declared is not left behind', async (t) => {
     t.match(await longshore(['run', imageOf(rig), '--name', 'half', '--secret', 'A=none']), {
       code: 1,
       err: /secrets\.env\.A "none" is not a secret that you have/,

@@ -180,7 +180,7 @@ t.test('peers and operators', async (t) => {
     });
   });
 
-  await t.test('what is wrong with a deployment', async (t) => {
+  await t.test('faults of a deployment', async (t) => {
     t.match(await longshore(['doctor'], { env: ops }), {
       code: 0,
       out: /^✓ server: answers in \d+ ms\n✓ TLS: .*\n✓ clock: .*\n✓ ready: .*\n✓ version: .*\n✓ token: accepted, until .*\n✓ hosts: 1, all up and without faults\n$/,

@@ -156,7 +156,7 @@ t.test('a request is followed through all three programs', async (t) => {
     t.notOk(linesOf(rig.agent).some((line) => line.requestId === 'untraced' && line.traceId !== undefined));
   });
 
-  t.test('what happens later to the container belongs to no request', async (t) => {
+  t.test('later events of the container belong to no request', async (t) => {
     const { body } = await create('crashes', '01');
     await acme.wait(body.data, 'running');
     const isSettled = (): boolean =>

@@ -220,7 +220,7 @@ t.test('containers of one host', { skip }, async (t) => {
     await acme.remove(apart);
   });
 
-  await t.test('what is removed is cut', async (t) => {
+  await t.test('a removed container is cut off', async (t) => {
     await acme.remove(store);
     await eventually(
       'it is gone',

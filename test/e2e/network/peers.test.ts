@@ -65,7 +65,7 @@ t.test('a device in the tenant network', { skip: await skipWithoutNetwork(...wir
   const servers = `${networks}/office/servers`;
   const serve = (...hosts: readonly string[]) => operator.call('PUT', servers, { host_keys: hosts });
 
-  await t.test('who serves it', async (t) => {
+  await t.test('the hosts that serve the network', async (t) => {
     t.match((await operator.call('GET', servers)).body, { data: { host_keys: [] } });
     for (const hosts of [[], [hostKey, 'h2'], ['Not a key']]) t.equal((await serve(...hosts)).status, 422);
     t.match(await serve('h9'), { status: 422, body: { details: { 'host_keys.0': [/no host of this cluster/] } } });

@@ -121,7 +121,7 @@ async function signIn(t: Test): Promise<void> {
     );
   });
 
-  await t.test('who is signed in stays so while the provider is away', async (t) => {
+  await t.test('a signed-in person stays so while the provider is away', async (t) => {
     const { context, page } = await newPage(browser);
     await page.goto(`${publicUrl}/login`);
     await signInAs(page, 'alice');

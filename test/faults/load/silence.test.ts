@@ -14,7 +14,7 @@ t.test('silences of a span', (t) => {
   t.end();
 });
 
-t.test('what others cover of a span', (t) => {
+t.test('the part of a span that others cover', (t) => {
   const cases: readonly (readonly [string, readonly Span[], number])[] = [
     ['nothing', [], 0],
     ['a part', [span(20, 25)], 5],

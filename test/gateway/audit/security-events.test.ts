@@ -81,7 +81,7 @@ t.test('each write has an event, or is undone safely', (t) => {
   t.end();
 });
 
-t.test('what operators and tenants take away is in the list, without values', (t) => {
+t.test('destructive calls of operators and tenants are in the list, without values', (t) => {
   const id = 'c' as ContainerId;
   const own = { tenant: 'acme', container: 'c' };
   const inTenant = { tenant: 'acme' as TenantId, id };

@@ -5,7 +5,7 @@ import type { Revocation } from '../../../schemas/api/tenant.ts';
 import { nowS } from '../tokens.ts';
 import { revocationOf, stage } from './support.ts';
 
-t.test('which tokens a revocation matches', async (t) => {
+t.test('tokens that a revocation matches', async (t) => {
   const { issuer, revocations, verdictOf } = await stage(t);
   const revokedAtS = nowS() - 60;
   revocations.add(revocationOf({ by: 'sub', value: 'mallory' }, { issuedUntilS: revokedAtS }), Date.now());

@@ -10,7 +10,7 @@ import {
 import { routes, type Access, type Route } from '../../../schemas/routes.ts';
 import { tenantScopes, type Scope } from '../../../schemas/scopes.ts';
 
-t.test('which words of a token limit it', (t) => {
+t.test('claims of a token that limit it', (t) => {
   const usual = { claim: undefined, ignore: [] };
   const rows: [claims: Record<string, unknown>, scopes: readonly string[] | undefined, rules?: ScopeRules][] = [
     [{}, []],
@@ -49,7 +49,7 @@ t.test('which words of a token limit it', (t) => {
   t.end();
 });
 
-t.test('which scopes open which routes', (t) => {
+t.test('routes that each scope opens', (t) => {
   const route = (access: Access, ...scopes: Scope[]) =>
     ({ access, ...(scopes.length === 0 ? {} : { scopes: scopes as [Scope] }) }) as const;
   const rows: [string[], ReturnType<typeof route>, ReturnType<typeof findMissingScope>][] = [

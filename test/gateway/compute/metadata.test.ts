@@ -39,7 +39,7 @@ t.test('a follower asks once for a container, and again when its labels have cha
   t.same(asked.slice(3), [[a]]);
 });
 
-t.test('what it remembers has a bound, and a page is whole nevertheless', async (t) => {
+t.test('its memory has a bound, and a page is whole nevertheless', async (t) => {
   const labels = Object.fromEntries(Array.from({ length: 64 }, (_, at) => [`k${at}`, 'v'.repeat(256)]));
   const ids = Array.from({ length: 10 }, (_, at) => String(at) as ContainerId);
   const { asked, labelsOf } = follower(new Map(ids.map((id) => [id, { labels }])));

@@ -20,7 +20,7 @@ const read = (more: Record<string, string>, rules: unknown = [rule]) => {
   return signInOf(readSettings(settings, more));
 };
 
-t.test('what works', (t) => {
+t.test('valid settings', (t) => {
   t.equal(read({}), undefined, 'off');
   const { issuer, publicUrl, rules, clientSecret } = read(whole)!;
   t.same([issuer.href, publicUrl, clientSecret], ['https://login.test/realm', 'https://longshore.test/at', undefined]);
@@ -36,7 +36,7 @@ t.test('what works', (t) => {
   t.end();
 });
 
-t.test('what stops the start', (t) => {
+t.test('settings that stop the start', (t) => {
   const without = (name: keyof typeof whole): Record<string, string> => ({ ...whole, [name]: '' });
   const settingsRefused: readonly (readonly [Record<string, string>, RegExp])[] = [
     [without('SIGN_IN_ISSUER'), /set SIGN_IN_ISSUER too/],

@@ -21,7 +21,7 @@ t.test('a named schema is referred to wherever it is, a copy of it too', (t) => 
   t.end();
 });
 
-t.test('what is said about its place stands beside the reference', (t) => {
+t.test('a description of its place stands beside the reference', (t) => {
   const { refer } = referencesTo({ Leaf });
   t.same(refer({ ...(plain(Leaf) as object), description: 'The first.' }), { ...leaf, description: 'The first.' });
   t.end();

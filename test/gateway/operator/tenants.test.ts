@@ -27,7 +27,7 @@ t.test('a revocation ends when nothing that it refuses can be accepted any more'
   t.end();
 });
 
-t.test('what a later revocation takes the place of refuses nothing that it does not', (t) => {
+t.test('a replaced revocation refuses nothing that the later one does not', (t) => {
   const tokenLifeMaxMs = 10 * limits.issuerAheadMs;
   const aheadS = limits.issuerAheadMs / 1000;
   const hours = (max: number): fc.Arbitrary<number> => fc.integer({ min: 0, max }).map((n) => n * 3600);

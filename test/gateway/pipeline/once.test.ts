@@ -67,7 +67,7 @@ t.test('the second of two at one time gets the answer of the first', async (t) =
   }
 });
 
-t.test('what was sealed under a key that is gone is not given again', async (t) => {
+t.test('an answer sealed under a key that is gone is not given again', async (t) => {
   const { send } = world();
   await send();
   t.match(await send(vault(2)), { code: 'conflict', body: /"reason":"key_used"/ });

@@ -37,7 +37,7 @@ t.test('the account and its signing keys, as the file has them now', async (t) =
   t.match(log.events, [{ event: 'hosts_account_unreadable' }]);
 });
 
-t.test('what is no account is refused, with what to give', (t) => {
+t.test('a text that is no account is refused, with what to give', (t) => {
   const path = join(temporaryFolder(t), 'hosts.jwt');
   const read = () => hostIssuersOf(path, { monotonicMs: () => 0 }, recordingLog());
   t.throws(read, /HOSTS_ACCOUNT_FILE: .*cannot be read/);

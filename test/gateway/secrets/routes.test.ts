@@ -115,7 +115,7 @@ t.test('a login: its password is sealed, its registry has one spelling', async (
   t.same(types(), ['login.material', 'login.put'], 'another name is another login');
 });
 
-t.test('what the path names must be a name', async (t) => {
+t.test('the path must have a valid name', async (t) => {
   const { put, login, services } = stage();
   for (const name of ['a b', 'ü', 'a.b', 'x'.repeat(65), ''])
     t.match(await put(name, value), { code: 'invalid', body: /"name":\["must match/ }, name);

@@ -50,7 +50,7 @@ function stage(t: { teardown(done: () => void): void }) {
   };
 }
 
-t.test('what the client sends waits for room at the host, and the client hears of it', async (t) => {
+t.test('bytes of the client wait for room at the host, and the client hears of it', async (t) => {
   const { bridge, host, far, sent, tick } = stage(t);
   for (let at = 0; at < 2; at++) bridge.onMessage(new Uint8Array(window / 2), true);
   bridge.onMessage(Buffer.from('{"type":"end"}'), false);

@@ -9,7 +9,7 @@ const resize = { type: 'resize', cols: 80, rows: 24 };
 const signal = { type: 'signal', signal: 'SIGINT' };
 const end = { type: 'end' };
 
-t.test('what a client of an exec may send', (t) => {
+t.test('messages that a client of an exec may send', (t) => {
   const full = execFraming({ tty: true, stdin: true });
   const bare = execFraming({ tty: false, stdin: false });
   const control = (value: unknown): Uint8Array => onChannel(3, text(value));
@@ -60,7 +60,7 @@ t.test('the fault of a control message names what is wrong with that one, and wh
   t.end();
 });
 
-t.test('what a client of a forward may send', (t) => {
+t.test('messages that a client of a forward may send', (t) => {
   const rows: [string, Uint8Array, boolean, 'data' | 'control' | 'fault'][] = [
     ['bytes', Buffer.from('GET /'), true, 'data'],
     ['the end', text(end), false, 'control'],

@@ -35,7 +35,7 @@ t.test('claims → tenants and scopes', (t) => {
   t.end();
 });
 
-t.test('what a command line gets of the rules', (t) => {
+t.test('the rules for a command line', (t) => {
   const of = (scopes: readonly string[], device?: boolean): readonly string[] | undefined => {
     const rule: Rule = { by: 'value', claim: 'groups', value: 'g', tenant: acme, scopes, device };
     t.same(grantsOf([rule], { groups: 'g' }, 'browser')[0]?.scopes, scopes);

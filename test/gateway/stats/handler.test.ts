@@ -86,7 +86,7 @@ t.test('requests at one time share a session; HEAD is a request too', async (t) 
   t.equal(watches.size, 0);
 });
 
-t.test('what owner and host refuse is an answer over HTTP, for a stream too', async (t) => {
+t.test('refusals of owner and host are answers over HTTP, for a stream too', async (t) => {
   const { said, handle, followed, watches } = stage();
   for (const follow of [false, true]) {
     for (const code of ['not_found', 'conflict', 'unavailable'] as const) {

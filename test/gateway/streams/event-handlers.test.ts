@@ -196,7 +196,7 @@ t.test('a frame that the client names is looked up once, even if the read after 
   t.same(steps, [['owner', { after: '' }], ['resume', '0-1-0'], after, ['owner', { after: '0-1-0' }], after]);
 });
 
-t.test('what cannot be gone on behind is said once, before all that is kept', async (t) => {
+t.test('a place that is gone is reported once, before all that is kept', async (t) => {
   const { told, steps, show, ofTenant } = stage();
   const { page } = told;
   const reset = { reason: 'unknown', oldest: '0-1-0' } as const;

@@ -10,7 +10,7 @@ function stage() {
   return { shared, begun, read };
 }
 
-t.test('who comes while a read is under way shares the next one, which begins after it', async (t) => {
+t.test('readers that come while a read is under way share the next one, which begins after it', async (t) => {
   const { shared, begun, read } = stage();
   const first = read();
   const [second, third] = [read(), read()];

@@ -123,7 +123,7 @@ t.test('another owner in the middle of all pages', async (t) => {
   t.same(await textsOf(options), ['item {"container":{"name":"a"}}', '…']);
 });
 
-t.test('who waits is told the position now and then', async (t) => {
+t.test('a client that waits gets the position now and then', async (t) => {
   const { follow, textsOf, pass } = stage(page([], 12));
   const options = await follow('3.12');
   t.same(await textsOf(options), ['synced {"position":"3.12"} @3.12']);

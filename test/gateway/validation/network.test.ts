@@ -44,7 +44,7 @@ t.test('a network has a default for all but its endpoint and its pool', (t) => {
   t.end();
 });
 
-t.test('what is given is kept in its normal form', (t) => {
+t.test('given fields are kept in their normal form', (t) => {
   const valid = validateNetworkCreate({
     ...least,
     endpoint: 'VPN.Example.COM',
@@ -84,7 +84,7 @@ t.test('what is given is kept in its normal form', (t) => {
   t.end();
 });
 
-t.test('what is wrong with a network’s field, and nothing else with the body', (t) => {
+t.test('faults of a network’s fields', (t) => {
   const host = 'must be a host name or an address; write letters other than a-z in punycode (xn--...)';
   const resolver = 'must be the address of a resolver, not an unspecified, loopback or multicast one';
   const unroutable = 'none is of a family that peers have; name an IPv4 network, or give the network an ipv6_pool';
@@ -322,7 +322,7 @@ t.test('a network is not called as other programs call their interfaces', (t) =>
   t.end();
 });
 
-t.test('what passes can be written into every file', (t) => {
+t.test('an accepted network can be written into every file', (t) => {
   const text = fc.oneof(
     fc.domain(),
     fc.ipV4(),

@@ -55,7 +55,7 @@ t.test('a change has what the body has', (t) => {
   t.end();
 });
 
-t.test('what is wrong with a peer’s field, and nothing else with the body', (t) => {
+t.test('faults of a peer’s fields', (t) => {
   const table: readonly (readonly [field: string, value: unknown, faults: Faults])[] = [
     ['name', undefined, { name: ["can't be blank"] }],
     ['name', null, { name: ['must be a string'] }],

@@ -27,7 +27,7 @@ t.test('absent fields have their defaults', (t) => {
   t.end();
 });
 
-t.test('what a policy may not be', (t) => {
+t.test('policies that are refused', (t) => {
   const health = (check: object) => ({ health: { tcp: { port: 80 }, ...check } });
   const one = 'must have one of command, http, tcp and none';
   for (const [body, field, message] of [

@@ -27,7 +27,7 @@ t.test('a list of a whole body’s length is told to be too long, in few words',
   t.end();
 });
 
-t.test('what is nested deeper than a stack is only of the wrong kind', (t) => {
+t.test('a body that is nested deeper than a stack is merely of the wrong kind', (t) => {
   const deep: unknown = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`);
   t.same(faultsOf(validatePeerCreate({ name: deep }, nowMs)), { name: ['must be a string'] });
   t.same(faultsOf(validatePeerCreate({ name: 'a', routes: [deep] }, nowMs)), { 'routes.0': ['must be a string'] });

@@ -22,7 +22,7 @@ t.test('a secret is text or base64, to the byte', (t) => {
   t.end();
 });
 
-t.test('what a secret may not be; no fault shows it', (t) => {
+t.test('values that a secret may not have; no fault shows them', (t) => {
   for (const [body, field, message] of [
     [{}, 'value', "can't be blank"],
     [{ value: '' }, 'value', "can't be blank"],
@@ -76,7 +76,7 @@ t.test('uses get their defaults', (t) => {
   t.end();
 });
 
-t.test('what uses may not be, all at once', (t) => {
+t.test('uses that are refused, all at once', (t) => {
   const file = (path: string) => ({ files: { [path]: { secret: 'db' } } });
   const absolute = /^must be an absolute path/;
   const parts = /^must name a file/;

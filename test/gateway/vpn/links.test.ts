@@ -83,7 +83,7 @@ t.test('the first answer is stored by a write, and a repeated one by none', asyn
   t.same([again.types(), again.failures], [['link.resolve'], []]);
 });
 
-t.test('what can be no link costs no ask, and every other refusal one; all count and are alike', async (t) => {
+t.test('a text that can be no link costs no ask, every other refusal one; all count, and look the same', async (t) => {
   const refused = await redeemWith({}).redeem('x');
   t.match(refused, { code: 'unauthenticated', body: '{"error":"unauthenticated"}' });
   for (const [what, token] of [

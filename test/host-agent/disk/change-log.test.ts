@@ -85,7 +85,7 @@ t.test('the whole is written when the log has grown to its bound, and when the a
   t.equal(wholes(), 2, 'nothing has changed since');
 });
 
-t.test('what was cut off is dropped, and only that', async (t) => {
+t.test('a change that was cut off is dropped, and only that', async (t) => {
   const { path, add, read, said, file } = kept(t);
   add('a');
   await until('the first line', async () => (await said()).length === 1);

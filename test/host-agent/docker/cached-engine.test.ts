@@ -105,7 +105,7 @@ t.test('an event makes it ask again; what changes nothing does not', async (t) =
   t.match(await engine.inspect(dockerId), { State: { Status: 'exited', ExitCode: 3 } });
 });
 
-t.test('how a container ended is known from the event, until it is inspected', async (t) => {
+t.test('the end of a container is known from the event, until it is inspected', async (t) => {
   const { engine, model, create } = await rig();
   const dockerId = await create();
   await engine.start(dockerId);
@@ -120,7 +120,7 @@ t.test('how a container ended is known from the event, until it is inspected', a
   t.equal(engine.endOf(dockerId), undefined);
 });
 
-t.test('what is removed or made by somebody else is known from events', async (t) => {
+t.test('containers that another program removes or makes are known from events', async (t) => {
   const { engine, model, create, made, looks } = await rig();
   const dockerId = await create();
   looks();
@@ -179,7 +179,7 @@ t.test('a list corrects what events did not say', async (t) => {
   t.equal((await engine.inspect(now))?.State.Status, 'exited');
 });
 
-t.test('what changes while a question is under way is asked again', async (t) => {
+t.test('a container that changes during a question is asked for again', async (t) => {
   const { engine, model, create, holds, made } = await rig();
   const dockerId = await create();
   await engine.start(dockerId);

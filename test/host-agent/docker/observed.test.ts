@@ -98,7 +98,7 @@ t.test('of several containers with one id the newest placement counts, then one 
   t.end();
 });
 
-t.test('what a health check writes is text, without what a terminal obeys', (t) => {
+t.test('output of a health check is text, without control characters', (t) => {
   const fault = (Output: string): unknown => {
     const Health = { Status: 'unhealthy', FailingStreak: 3, Log: [{ ExitCode: 2, Output }] };
     return (foundFrom(inspection({ Health }))?.state as { readonly healthFault?: string }).healthFault;

@@ -51,7 +51,7 @@ t.test('a host that has not joined', (t) => {
   t.end();
 });
 
-t.test('what is wrong with credentials', async (t) => {
+t.test('faults of credentials', async (t) => {
   const identity = await identityFor();
   t.match(said({ identity, seed: undefined }), [/^fail credentials: .*agent\.nk\) is gone/]);
   const before = { ...identity, jwt: 'a.e30.c' };

@@ -8,7 +8,7 @@ t.test('a check that does not end, or throws, is a failure of its own', async (t
   t.same(await examine('disk', () => Promise.resolve([ok('disk', 'x')])), [ok('disk', 'x')]);
 });
 
-t.test('what a person reads', (t) => {
+t.test('findings as text for people', (t) => {
   const findings = [ok('a', 'fine'), warn('longer', 'odd', 'look'), fail('b', 'bad', 'repair')];
   t.same(lines(findings), [
     'ok    a       fine',

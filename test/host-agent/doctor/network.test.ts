@@ -44,7 +44,7 @@ for (const [name, facts, expected] of cases) {
   });
 }
 
-t.test('what nft says, without changing a rule', async (t) => {
+t.test('findings from nft, without changing a rule', async (t) => {
   const owner = { cluster: 'c', host: 'h1' as HostKey };
   const asked: (readonly string[])[] = [];
   const listing = (text: string) => (args: readonly string[]) => {

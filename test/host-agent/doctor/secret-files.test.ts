@@ -6,7 +6,7 @@ import { mountSmall, skipWithoutMounts } from '../support/disk.ts';
 
 const well = { path: '/run/x', isInMemory: true, isWritable: true, mayChown: true, hasSwap: false };
 
-t.test('what is said of the folder, and what to do', (t) => {
+t.test('findings about the folder, and what to do', (t) => {
   for (const [changes, isEngineHere, verdict, says] of [
     [{}, true, 'ok', /in memory/],
     [{}, false, 'ok', /off/],
@@ -22,7 +22,7 @@ t.test('what is said of the folder, and what to do', (t) => {
   t.end();
 });
 
-t.test('what the kernel says of this process and machine', (t) => {
+t.test('the kernel’s facts about this process and machine', (t) => {
   t.ok(mayChown('Name:\tnode\nCapEff:\t000001ffffffffff\n'));
   t.ok(mayChown('CapEff:\t0000000000000001'));
   t.notOk(mayChown('CapPrm:\t0000000000000001\nCapEff:\t0000000000001000\n'));

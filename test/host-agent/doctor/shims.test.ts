@@ -55,7 +55,7 @@ t.test('a container that is just being removed', async (t) => {
   t.same(await leftShims(list, proc), []);
 });
 
-t.test('what the doctor says', (t) => {
+t.test('findings of the doctor', (t) => {
   t.match(judgeShims([]), { verdict: 'ok' });
   const many = Array.from({ length: 9 }, (_, at) => ({ pid: String(at + 1), container: lost, place: '' }));
   t.match(judgeShims(many), { verdict: 'warn', says: /1 \(b{12}\), .* and 1 more$/, remedy: /kill PID/ });

@@ -9,7 +9,7 @@ const meshAt = { address: '192.0.2.7', port: 51_820 };
 const judge = (more: Partial<Parameters<typeof judgeTenantNetwork>[0]>) =>
   judgeTenantNetwork({ NET_SOCKET: socket, MESH: 'on', MESH_ADDRESS: meshAt, error: undefined, ...more });
 
-t.test('what is found is said, with what to do', async (t) => {
+t.test('findings, and what to do', async (t) => {
   t.match(judge({}), [
     { check: 'tenant network', verdict: 'ok' },
     { check: 'mesh', verdict: 'ok', says: /192\.0\.2\.7:51820/ },

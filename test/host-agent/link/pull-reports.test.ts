@@ -72,7 +72,7 @@ t.test('only what changed is told, and nothing while nothing moves', async (t) =
   t.match(sent[0], { session: 7, partition: 0, items: [] });
 });
 
-t.test('what moves meanwhile goes together, after the pause', async (t) => {
+t.test('changes meanwhile go together, after the pause', async (t) => {
   const moving = async (everyMs: number) => {
     const started = start(t, { everyMs });
     started.move(item('a', 1));
@@ -88,7 +88,7 @@ t.test('what moves meanwhile goes together, after the pause', async (t) => {
   t.same(short.told(), ['a 1', 'a 8']);
 });
 
-t.test('what no owner heard is told again, as it is then', async (t) => {
+t.test('progress that no owner heard is reported again, as it is then', async (t) => {
   const { state, move, told, tells } = start(t);
   state.session = undefined;
   move(item('a', 1));

@@ -71,7 +71,7 @@ t.test('observations set together are sent together; an unchanged one is not sen
   );
 });
 
-t.test('what the owner cannot take now goes again, behind all others', async (t) => {
+t.test('a report that the owner cannot take now goes again, behind all others', async (t) => {
   const isBack = { value: false };
   const { reporter, sent } = start(t, ({ items }) => {
     const later = items.flatMap(({ id }, place) => (id.startsWith('late') && !isBack.value ? [place] : []));
@@ -104,7 +104,7 @@ t.test('what the owner cannot take now goes again, behind all others', async (t)
   );
 });
 
-t.test('what is prepared for another placement is told again, in the same words', async (t) => {
+t.test('a container prepared for another placement is reported again, in the same words', async (t) => {
   const { reporter, sent } = start(t, () => ({ ok: true }));
   reporter.restart({ session: 7, partitions: 1 });
   for (const prepared of [4, 5]) {
@@ -116,7 +116,7 @@ t.test('what is prepared for another placement is told again, in the same words'
   t.equal(sent.at(-1)?.items[0]?.prepared, undefined);
 });
 
-t.test('what is forgotten has no place among those that wait, whether it was sent or not', async (t) => {
+t.test('a forgotten container has no place among those that wait, whether it was sent or not', async (t) => {
   const { reporter, sent } = start(t, (_, count) => {
     // While its report is under way.
     if (count === 1) reporter.forget('sent' as ContainerId);

@@ -99,7 +99,7 @@ t.test('it asks all at the start and at the interval, and in between what a door
   });
 });
 
-t.test('what rings during an ask is asked for when that is over', async (t) => {
+t.test('partitions whose doorbell rings during an ask are asked for after it', async (t) => {
   await syncing(async (scene) => {
     const { did, owners, pass } = scene;
     await pass(0);
@@ -116,7 +116,7 @@ t.test('what rings during an ask is asked for when that is over', async (t) => {
   });
 });
 
-t.test('who has not answered is asked again, after growing pauses that a doorbell ends', async (t) => {
+t.test('an owner that has not answered is asked again, after growing pauses that a doorbell ends', async (t) => {
   await syncing(async (scene) => {
     const { did, owners, pass } = scene;
     await pass(0);

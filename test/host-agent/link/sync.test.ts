@@ -201,7 +201,7 @@ t.test('an answer that speaks for a partition that is not there is refused', asy
   t.notOk(did.includes('settled'));
 });
 
-t.test('how it ends otherwise', async (t) => {
+t.test('other ends of a sync', async (t) => {
   const silent = ask();
   silent.sayNobodyIsThere();
   t.same(await silent.result, { kind: 'silent' }, 'nobody owns a partition');

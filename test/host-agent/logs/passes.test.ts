@@ -72,7 +72,7 @@ t.test('the engine is not asked where its files can be read', async (t) => {
   t.same(following(), { files: 0, engine: 0 });
 });
 
-t.test('where they cannot be read, the engine is asked for what comes after the last line', async (t) => {
+t.test('if the files cannot be read, the engine is asked for what comes after the last line', async (t) => {
   const log = engineLog(t);
   for (const text of ['a', 'b']) log.say(text);
   const engine = engineWith(['a', 'b', 'c', 'd']);

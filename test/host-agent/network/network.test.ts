@@ -60,7 +60,7 @@ t.test('a look that failed is no answer for the next', async (t) => {
   t.match(await ensure(), { Id: 'first' });
 });
 
-t.test('which refusals say that the network of a container is gone', (t) => {
+t.test('refusals that say that the network of a container is gone', (t) => {
   for (const [detail, isGone] of [
     ['network 1f0c9a not found', true],
     ['could not find a network matching network mode longshore-1: network longshore-1 not found', true],

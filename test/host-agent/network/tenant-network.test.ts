@@ -81,7 +81,7 @@ async function start(t: Test, kept = (): Promise<void> => Promise.resolve()) {
   };
 }
 
-t.test('what longshore-net hears is on disk before', async (t) => {
+t.test('a network is on disk before longshore-net gets it', async (t) => {
   let settle: (() => void) | undefined;
   const { sandboxes, heard, look } = await start(t, () => new Promise((resolve) => (settle = resolve)));
   sandboxes.set('s1', shapeOf([80]));
@@ -118,7 +118,7 @@ t.test('an update to no network takes it away, and a roll back brings it back', 
   t.same(attached(), [`${web} /run/netns/s1`]);
 });
 
-t.test('what is to be in no network has no name, also where the owner names nobody', async (t) => {
+t.test('a container in no network has no name, also if the owner names nobody', async (t) => {
   const { network, heard, look } = await start(t);
   await look([]);
   const known = { all: () => [], ends: () => [], range: () => undefined, servers: () => [] };

@@ -54,7 +54,7 @@ t.test('without its key a network is not served; without that of a peer, the pee
   t.match(others.networks, [{ server: { private_key: 'known' }, peers: [{ preshared_key: null }] }]);
 });
 
-t.test('who does not connect: a peer past its end, one of a tenant that the network does not serve', async (t) => {
+t.test('peers that do not connect: one past its end, one of a tenant that the network does not serve', async (t) => {
   const peers = [peer('A', 'acme', 1000), peer('B', 'acme', 3000), peer('C', 'acme', 2000), peer('D', 'other')];
   const { networks, nextEndMs, secrets } = draw({ peers, servers: [server(h1, { tenants: ['acme' as TenantId] })] });
   t.same(

@@ -32,7 +32,7 @@ const look = (before: RestartState, as: Wanted, state: EngineState, changes: Par
   afterLook(before, { wanted: as, observed: seen(state, changes), nowMs, watchedSinceMs: nowMs - 10_000, backoff });
 const stepOf = (restart: RestartState, as: Wanted, state: EngineState) => plan(as, seen(state), restart, nowMs);
 
-t.test('what comes of the end of a run', (t) => {
+t.test('effects of the end of a run', (t) => {
   const oom = down({ exitCode: 137, oomKilled: true });
   for (const [policy, state, phase, status, reason] of [
     ['always', clean, 'waiting', 'backoff', 'exited'],
@@ -153,7 +153,7 @@ t.test('an end survives a restart of the agent', (t) => {
   t.end();
 });
 
-t.test('what may run once does not run again after it has written too much', (t) => {
+t.test('a container that may run once does not run again after it has written too much', (t) => {
   const once = wanted('running', { policy: policyOf({ restart: 'never' }) });
   const full = look(overDisk(restartState(), 'd1', 'too much'), once, up);
   t.match(full, { attempt: { phase: 'ended' }, why: { reason: 'disk_limit' } });
@@ -234,7 +234,7 @@ t.test('a stop by the agent is no end of the program, also after a restart of th
   t.end();
 });
 
-t.test('what runs once and is removed by hand does not run again', (t) => {
+t.test('a container that runs once and is removed by hand does not run again', (t) => {
   const once = look(restartState(), running('never'), up);
   const gone = afterLook(once, { ...watch, wanted: running('never'), observed: absent });
   t.match(gone, { attempt: { phase: 'ended' }, why: { reason: 'exited', exitCode: null, message: /nobody knows/ } });

@@ -46,7 +46,7 @@ const rolesIn = (restart: RestartState, ...copies: readonly Found[]) => rolesOf(
 const idOf = (roles: ReturnType<typeof rolesOf>) =>
   roles.observed.kind === 'absent' ? 'absent' : roles.observed.found.dockerId;
 
-t.test('which copy runs in each phase', (t) => {
+t.test('the copy that runs in each phase', (t) => {
   for (const [phase, active, other] of [
     ['preparing', 'old', 'new'],
     ['verifying', 'new', 'old'],
@@ -298,7 +298,7 @@ t.test('only one of the two is up', (t) => {
   t.end();
 });
 
-t.test('when to look again', (t) => {
+t.test('the time of the next look', (t) => {
   const left = (restart: RestartState, copy: Found) => unverifiedMs(restart, rolesIn(restart, copy), nowMs, 90_000);
   t.equal(left(at('verifying'), newCopy(up)), 30_000);
   t.equal(left(at('verifying'), newCopy({ ...up, startedAtMs: nowMs - 100_000 })), 0);

@@ -346,7 +346,7 @@ t.test('free ports: of the range, those that no container has', async (t) => {
   await until('its removal', () => pool.freePorts() === 4);
 });
 
-t.test('where the range is used up, what waits ready gives its ports to a container', async (t) => {
+t.test('with the range used up, a sandbox that waits ready gives its ports to a container', async (t) => {
   const { pool, look, portsAt } = await rig(t, { ports: { first: 20_000, last: 20_001 } });
   await look();
   await pool.claim(declared(1, 80));

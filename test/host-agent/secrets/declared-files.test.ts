@@ -46,7 +46,7 @@ t.test('each has its content and mode, and is mounted read-only', async (t) => {
   t.same(await files.prepare(container({}), spec), { kind: 'prepared', mounts: [] });
 });
 
-t.test('what is there stays without the control plane; what a crash left is made again', async (t) => {
+t.test('files stay without the control plane; those that a crash left are made again', async (t) => {
   const { open, files, home, asked } = await filesOn(t);
   await files.prepare(two, spec);
   t.same(asked, ['a', 'b']);

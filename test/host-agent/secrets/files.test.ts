@@ -71,7 +71,7 @@ t.test('on tmpfs', { skip: skipWithoutMounts }, async (t) => {
     t.equal(statSync(join(a, '..')).mode & 0o777, 0o700);
   });
 
-  await t.test('what is there stays; what is missing is made, also of a crash in the middle', async (t) => {
+  await t.test('existing files stay; missing ones are made, also after a crash in the middle', async (t) => {
     const { root, open, prepare, asked } = await filesOn(t);
     const uses = { '/a': file('a'), '/b': file('b') };
     const folder = join(home(root), `${tenant}.${id}.${spec}`);
@@ -144,7 +144,7 @@ t.test('on tmpfs', { skip: skipWithoutMounts }, async (t) => {
   });
 });
 
-t.test('where files would reach a disk, none is written', async (t) => {
+t.test('no file is written if it would reach a disk', async (t) => {
   const root = temporaryFolder(t);
   if (isInMemory({ type: 0 })) t.fail('nothing is in memory');
   const { prepare, asked } = await filesOn(t, { root });

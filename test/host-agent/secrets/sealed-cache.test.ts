@@ -27,7 +27,7 @@ t.test('boxes outlive the agent, and each has a name of its own', async (t) => {
   t.equal(await again.get(secret('a', 1)), undefined);
 });
 
-t.test('what no version needs is dropped, once it is known what they need', async (t) => {
+t.test('values that no version needs are dropped, once it is known what they need', async (t) => {
   const folder = temporaryFolder(t);
   const boxes = await openSealedCache(folder, quietLog);
   const uses = {

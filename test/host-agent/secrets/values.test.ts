@@ -60,7 +60,7 @@ t.test('a damaged box is dropped, and asked for again', async (t) => {
   t.same(results, ['damaged', 'damaged']);
 });
 
-t.test('what the control plane sends and cannot be opened is not kept', async (t) => {
+t.test('a value that cannot be opened is not kept', async (t) => {
   const { values, sealedCache, boxOf, say } = await valuesOf(t);
   for (const answer of [{ kind: 'box', box: 'nonsense' } as const, boxOf({ no: 'value' })]) {
     say(answer);

@@ -35,7 +35,7 @@ t.test('six series for each container, with its tenant', async (t) => {
   t.same(await series(), expected, 'a second scrape counts nothing again');
 });
 
-t.test('what is unknown has no series', async (t) => {
+t.test('an unknown figure has no series', async (t) => {
   const { board, series } = await stage();
   board.put(of('d1'), { ...use, memLimit: null, pids: null, net: null });
   t.same(

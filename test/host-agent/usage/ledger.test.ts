@@ -82,7 +82,7 @@ t.test('another start is another run, whose counter begins at 0', (t) => {
   t.end();
 });
 
-t.test('what was used before the ledger was begun is not counted', (t) => {
+t.test('use before the ledger was begun is not counted', (t) => {
   const ledger = begun();
   ledger.see(seen(at(-90_000), at(-60_000), 'd0'), moment(0));
   ledger.see(seen(at(-90_000)), moment(0));
@@ -412,7 +412,7 @@ const trafficOf = (ledger: Ledger, at: number): Record<string, Used | undefined>
     ]),
   );
 
-t.test('what a VPN peer sends counts once, over every restart', (t) => {
+t.test('a VPN peer’s traffic counts once, over every restart', (t) => {
   let ledger = begun();
   const look = (ms: number, ...seen: readonly (readonly [string, PeerCounted])[]): void =>
     ledger.countPeers(new Map(seen), moment(ms));
@@ -436,7 +436,7 @@ t.test('what a VPN peer sends counts once, over every restart', (t) => {
   t.end();
 });
 
-t.test('how a VPN peer was seen last is kept while it is out, for as long as its traffic', (t) => {
+t.test('the last counters of a VPN peer are kept while it is out, for as long as its traffic', (t) => {
   let ledger = begun();
   const handshakeAtMs = moment(0).nowMs;
   ledger.countPeers(new Map(), moment(0));

@@ -116,7 +116,7 @@ t.test('sums are sent once, and again when they have grown', async (t) => {
   t.same(items(), [[idOf(1), 0, 1_250]], 'the whole sum of the hour');
 });
 
-t.test('what was sent is on the disk before', async (t) => {
+t.test('sums are on the disk before they are sent', async (t) => {
   const { store, reports, load, answerWith } = await agent(t);
   ran(store, 1, 0, 1_000);
   let atSend: unknown;
@@ -312,7 +312,7 @@ function ownerOf(nowMs: () => number) {
   };
 }
 
-t.test('what was counted by a clock that was ahead is billed when it is set right, once', async (t) => {
+t.test('use counted by a clock that was ahead is billed when it is set right, once', async (t) => {
   for (const aheadMs of [48 * hourMs, 365 * 24 * hourMs, 3 * hourMs]) {
     const { reports, answerWith, clocks, load } = await afterClockAhead(t, aheadMs);
     const owner = ownerOf(() => clocks.nowMs);
@@ -340,7 +340,7 @@ t.test('an hour of which an owner with a wrong clock has a part keeps its date',
   t.ok(store.kept().some(({ hour }) => hour === noonHour + 48));
 });
 
-t.test('what an owner whose clock is behind can’t take is kept, and keeps its hour', async (t) => {
+t.test('sums that an owner whose clock is behind can’t take are kept, and keep their hour', async (t) => {
   const { store, reports, answerWith, clocks, hoursOnDisk, counts } = await agent(t);
   ran(store, 1, 0, 1_000);
   clocks.nowMs = noon + 2 * hourMs;

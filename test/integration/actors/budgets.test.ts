@@ -126,7 +126,7 @@ t.test('budgets count more subjects than one answer of the server lists', async 
   t.equal((await manager.streams.info(logs.stream)).state.messages, 200 - trimmed);
 });
 
-t.test('who caused events counts as their bytes do', async (t) => {
+t.test('authors of events count as their bytes do', async (t) => {
   const [, events] = kinds as [Kind, Kind];
   const { one, manager } = await ground(t, events);
   const js = jetstream(one.nc);

@@ -119,7 +119,7 @@ t.test('apply: before its plan is made, nothing changes', async (t) => {
   t.same(requests, [list]);
 });
 
-t.test('what waits or follows', async (t) => {
+t.test('commands that wait or follow', async (t) => {
   await interrupted(t, ['wait', 'web'], { ...listed, ...waited, [`GET ${atWeb}/wait`]: never });
   await interrupted(t, ['ps'], { [`GET ${compute}`]: { status: 503, headers: { 'retry-after': '20' }, ...never } });
   const headers = { 'content-type': 'text/event-stream' };

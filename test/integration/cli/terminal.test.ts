@@ -56,7 +56,7 @@ t.test('Ctrl-C at the question', async (t) => {
   t.notOk(existsSync(config), 'nobody is signed in');
 });
 
-t.test('what is typed at a hidden question is not shown', async (t) => {
+t.test('the answer to a hidden question is not shown', async (t) => {
   const { url, asked } = await farEnd(t, data([]), data({ name: 'db', version: 1 }));
   const { onTerminal } = commandLine(t);
   const env = { LONGSHORE_SERVER: url, LONGSHORE_TOKEN: 'a.b.c' };

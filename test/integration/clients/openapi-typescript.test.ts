@@ -56,7 +56,7 @@ export async function why(id: string): Promise<string | undefined> {
 
 const document = JSON.parse(JSON.stringify(openApiDocument(routes, '1.0.0'))) as OpenAPI3;
 
-t.test('what the API takes compiles', async (t) => {
+t.test('a program that sends what the API takes compiles', async (t) => {
   const folder = temporaryFolder(t);
   const types = astToString(await openapiTypes(document, { silent: true }));
   writeFileSync(join(folder, 'api.d.ts'), types);

@@ -369,7 +369,7 @@ t.test('a refused write leaves one line, of a gateway or of an owner', async (t)
   }
 });
 
-t.test('what changes nothing leaves a line, too', async (t) => {
+t.test('a write that changes nothing leaves a line, too', async (t) => {
   const { data } = await call(acme, 'POST', compute, { name: 'idle', repository: 'library/nginx' });
   const path = `${compute}/${(data as Made).id}`;
   await call(acme, 'PUT', `${compute}/secrets/same`, { value: canary });

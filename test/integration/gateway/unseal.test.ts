@@ -68,7 +68,7 @@ t.test('a gateway with the vault’s keys', async (t) => {
     t.ok(answers.every((one) => one.ok && (one.box?.length ?? 0) <= limits.unsealBoxChars));
   });
 
-  await t.test('what the owner says decides', async (t) => {
+  await t.test('the owner decides', async (t) => {
     answer = () => ({ code: 'forbidden', body: '{"error":"forbidden","message":"not here"}' });
     t.match(await unseal(), { ok: false, error: 'refused', message: 'not here' });
     answer = () => refusal('not_found');

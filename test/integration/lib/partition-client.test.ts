@@ -82,7 +82,7 @@ const answerAll = (asks: readonly Ask[], message: Msg): void =>
 const nats = await startNats({ dir: temporaryFolder(t) });
 t.teardown(() => nats.stop());
 
-t.test('what arrives in one turn goes in one message, two messages at most under way', async (t) => {
+t.test('asks of one turn go in one message, two messages at most under way', async (t) => {
   const { ask, answerWith, batches, retries } = await stage(t, nats);
   const held: [Ask[], Msg][] = [];
   let hold = true;

@@ -30,7 +30,7 @@ t.test('a wrong argument is named, and what was meant, unless that destroys', as
   t.match(await ops('nats-keys'), { code: 2, stderr: /missing required argument 'folder'/ });
 });
 
-t.test('what fails ends with 1, and says what to do', async (t) => {
+t.test('a failure ends with 1, and says what to do', async (t) => {
   t.match(await ops('backup', 'x'), { code: 1, stdout: '', stderr: /^NATS_URLS is missing/ });
   const folder = t.testdir();
   t.match(await ops('nats-keys', 'list', folder), { code: 1, stderr: /has no keys of a cluster.*nats-keys create/ });

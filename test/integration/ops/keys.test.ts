@@ -147,7 +147,7 @@ t.test('one server: each credential of the control plane', async (t) => {
   await by(t, nats, credsIn(folder, 'actors'));
 });
 
-t.test('what is asked for must be there', async (t) => {
+t.test('missing keys are named', async (t) => {
   const folder = join(temporaryFolder(t), 'keys');
   t.match(await runKeys(['list', folder]), { code: 1, out: /has no keys of a cluster/ });
   t.notOk(existsSync(folder), 'a wrong path becomes no cluster');

@@ -151,7 +151,7 @@ t.test('a restore deletes partitions that the restored cluster does not have', a
   t.equal(await streamInfo(nc, 'KV_state-3'), undefined);
 });
 
-t.test('what the servers cannot take is refused before anything is deleted', async (t) => {
+t.test('a backup that the servers cannot take is refused before anything is deleted', async (t) => {
   const folder = newFolder(t);
   const cluster = await freshCluster();
   await backUp(folder);
@@ -191,7 +191,7 @@ t.test('each server needs room for what it gets, beside what it loses', (t) => {
   t.end();
 });
 
-t.test('what a restore that was killed asked the servers with goes', async (t) => {
+t.test('streams that a killed restore made to ask the servers are removed', async (t) => {
   const folder = newFolder(t);
   await freshCluster();
   await backUp(folder);

@@ -73,7 +73,7 @@ t.test('stats', async (t) => {
     await until('it is back', () => agent.count() === 0 && !host.nc.isClosed());
   });
 
-  await t.test('who leaves before the host has answered leaves nothing', async (t) => {
+  await t.test('a client that leaves before the host has answered leaves nothing', async (t) => {
     const share = ours.watch(web, placeOf(host));
     share.leave();
     t.match(share.ended(), { reason: 'left' });

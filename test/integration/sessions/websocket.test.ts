@@ -103,7 +103,7 @@ t.test('sessions over WebSocket', async (t) => {
         await until('both are over', none);
       });
 
-      await t.test('what is no handshake of version 13', async (t) => {
+      await t.test('requests that are no handshake of version 13', async (t) => {
         const lines = (more: readonly string[], method = 'GET'): string =>
           [
             `${method} ${new URL(forward()).pathname}?port=80 HTTP/1.1`,

@@ -101,7 +101,7 @@ t.test('a message has an equal part for each partition, and the rest for those t
   t.end();
 });
 
-t.test('who had no turn for lack of room comes first in the next message', (t) => {
+t.test('a partition that had no turn for lack of room comes first in the next message', (t) => {
   const large = (id: string): Item =>
     newItem({ ...readOf(id), rid: 'x'.repeat(limits.batchBytes / 2) }, 1000, () => {});
   const { lane, backlogs } = ownerLane(0, 0, 0);

@@ -221,7 +221,7 @@ t.test('partitions change hands under load: every ask is answered, and no other 
   });
 });
 
-t.test('what an owner of the last release does not know, it is not asked', async (t) => {
+t.test('an owner of the last release gets no ask that it does not know', async (t) => {
   await play(t, 4, async ({ owner, ask, pose, messages }) => {
     const tenant = 'acme' as TenantId;
     const one = owner('one', all);

@@ -24,7 +24,7 @@ t.test('work ends with any of the signals', patient, async (t) => {
   t.equal(await late, 'enough', 'one that has aborted before');
 });
 
-t.test('what the work began does not outlive it, and leaves nothing at the signals', async (t) => {
+t.test('things that the work began end with it, and no listener is left at the signals', async (t) => {
   const lasting = new AbortController();
   let listeners = 0;
   const { signal } = lasting;

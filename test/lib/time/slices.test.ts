@@ -91,7 +91,7 @@ t.test('a host whose messages wait leaves room for those of others', async (t) =
   t.ok(slices.begin('test', work(), onFault, 'h1'), 'there is room again');
 });
 
-t.test('what a step of a begun work throws goes to its owner, at once or later', async (t) => {
+t.test('an error of a step of begun work goes to its owner, at once or later', async (t) => {
   const slices = createSlices(ticking());
   const faults: unknown[] = [];
   for (const good of [0, 5 * limits.sliceMs]) {
@@ -120,7 +120,7 @@ t.test('work that nobody wants any more ends between two slices', async (t) => {
   t.ok(steps <= 100 + limits.sliceMs);
 });
 
-t.test('what a step throws is the work’s', async (t) => {
+t.test('an error of a step is the work’s', async (t) => {
   const slices = createSlices(ticking());
   const work = counting(10, () => {
     throw new Error('bad step');

@@ -23,7 +23,7 @@ t.test('nothing may be sent before the other end has attached its port', (t) => 
   t.end();
 });
 
-t.test('what is taken may be sent again, once there is much of it', (t) => {
+t.test('bytes that were taken may be sent again, once there are many of them', (t) => {
   const { near, far, farPort } = pair();
   far.attach(farPort);
   near.data(1, bytes(window));

@@ -14,7 +14,7 @@ const faultsOf = (value: unknown): string[] => {
 const parsed = (value: unknown): FileUses | undefined => kind.parse(value, () => undefined);
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-t.test('what is stored is the hash, the size and the mode, in one order', (t) => {
+t.test('the stored form has the hash, the size and the mode, in one order', (t) => {
   const given = parsed({ '/b': { content: 'é' }, '/a/b': { content: '', mode: 0o400 } });
   t.same(given, {
     '/a/b': { sha256: '', bytes: 0, mode: 0o400, content: '' },
@@ -42,7 +42,7 @@ t.test('what is stored is the hash, the size and the mode, in one order', (t) =>
   t.end();
 });
 
-t.test('what is refused, at its place', (t) => {
+t.test('refusals, each at its place', (t) => {
   const most = 'x'.repeat(limits.fileBytes);
   const many = (count: number, content: string) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`/f${index}`, { content }]));

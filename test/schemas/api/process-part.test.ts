@@ -11,7 +11,7 @@ const faultsOf = (value: unknown): string[] => {
 };
 const parsed = (value: unknown): Process | undefined => kind.parse(value, () => undefined);
 
-t.test('what is taken, without what is the default', (t) => {
+t.test('the accepted form, without defaults', (t) => {
   const whole = {
     entrypoint: [],
     command: ['sh', '-c', 'a b'],
@@ -30,7 +30,7 @@ t.test('what is taken, without what is the default', (t) => {
   t.end();
 });
 
-t.test('what is refused, at its place', (t) => {
+t.test('refusals, each at its place', (t) => {
   for (const [value, fault] of [
     ['sh', / must be an object/],
     [{ comand: ['a'] }, /^comand is no setting: entrypoint, command, /],

@@ -41,7 +41,7 @@ t.test('each sum only grows, in whatever order reports come', (t) => {
   t.end();
 });
 
-t.test('what is there already makes no other day', (t) => {
+t.test('a sum that is there already makes no other day', (t) => {
   const day = merged(noUsage, [web]);
   t.equal(merged(day, [web, item(a, 0, [9, 9, '9'])]), day);
   t.same(noUsage.containers, {});

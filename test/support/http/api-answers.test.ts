@@ -75,7 +75,7 @@ t.test('answers as they are documented', (t) => {
   t.end();
 });
 
-t.test('what is not of a component’s form', (t) => {
+t.test('values that are not of a component’s form', (t) => {
   const entry = { ts: '2026-01-01T00:00:00Z', stream: 'stdout', line: 'ready', seq: 1 };
   holdToComponent('LogEntry', entry);
   t.throws(() => holdToComponent('LogEntry', { ...entry, stream: 'log' }), /LogEntry.*\n.*body\/stream/);

@@ -16,7 +16,7 @@ t.test('a file that ends its worker fails, and the remaining files run', async (
   t.same(totals, { passed: 1, failed: 1, skipped: 0 });
 });
 
-t.test('what a file has started ends before the next one, and a failed file spoils no other', async (t) => {
+t.test('things that a file has started end before the next one, and a failed file spoils no other', async (t) => {
   const ending = `import t from 'tap';\nglobalThis.open = true;\nt.teardown(() => { globalThis.open = false; });\n`;
   const files = {
     'a.mjs': `${ending}t.test('it', async (t) => t.equal(globalThis.open, true));`,

@@ -190,7 +190,7 @@ t.test('IPv4: none was free, or there was no range yet; an update gives one', (t
   t.end();
 });
 
-t.test('what was made before its host had the network has no names yet', (t) => {
+t.test('a container made before its host had the network has no names yet', (t) => {
   const { make, runs, network } = world(9);
   const id = make('web');
   runs(id, { ...ready, made_before: true });

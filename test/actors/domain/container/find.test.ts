@@ -109,7 +109,7 @@ t.test('pages have what a tenant’s GET shows of each container that matches, o
   t.end();
 });
 
-t.test('what changes between two pages moves nothing else', (t) => {
+t.test('a change between two pages moves nothing else', (t) => {
   const all = [1, 2, 3, 4, 5].map((insertedAtMs) => container({ insertedAtMs }));
   const state = stateOf(...all);
   const first = pageOf(state, null, {}, 2);

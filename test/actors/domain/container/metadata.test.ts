@@ -86,7 +86,7 @@ t.test('a roll-back brings no earlier labels back', (t) => {
   t.end();
 });
 
-t.test('what is being removed keeps its labels, for a week after its end', (t) => {
+t.test('a container that is being removed keeps its labels, for a week after its end', (t) => {
   const one = world();
   one.put({ labels: { team: 'web' } });
   one.remove();

@@ -160,7 +160,7 @@ t.test('the host that it leaves is gone for good: then it is released', (t) => {
   t.end();
 });
 
-t.test('what does not run is not prepared: it leaves at once, and its host says so', (t) => {
+t.test('a stopped container is not prepared: it leaves at once, and its host says so', (t) => {
   for (const status of ['pending', 'pulling', 'backoff', 'failed'] as const) {
     const one = world(container({ observed: observation(status) }));
     one.sweep();
@@ -180,7 +180,7 @@ t.test('what does not run is not prepared: it leaves at once, and its host says 
   t.end();
 });
 
-t.test('what does not leave', (t) => {
+t.test('containers that do not leave', (t) => {
   const rows: [string, Partial<ContainerRecord>, FleetView][] = [
     ['pinned by its tenant', { placement: placedOn(h1, 'tenant') }, drained(fleetHost(h2))],
     ['being removed', { desired: 'removed' }, drained(fleetHost(h2))],

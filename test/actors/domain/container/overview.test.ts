@@ -105,7 +105,7 @@ function watching(...records: readonly ContainerRecord[]) {
   };
 }
 
-t.test('what changes while pages are read comes after them', (t) => {
+t.test('changes while pages are read come after them', (t) => {
   const [one, two, three] = [made(1), made(2), made(3)] as const;
   const { look, put, changed } = watching(one, two, three);
   const page = look({ before: null });
@@ -122,7 +122,7 @@ t.test('what changes while pages are read comes after them', (t) => {
   t.end();
 });
 
-t.test('what is wanted alone is followed, and what ceases to be is removed', (t) => {
+t.test('only matching containers are followed, and one that ceases to match is removed', (t) => {
   const ours = made(1, { spec: { ...specOf('c1'), labels: { team: 'a' } } });
   const theirs = made(2);
   const state = stateOf(defaultTenant(acme), ours, theirs);

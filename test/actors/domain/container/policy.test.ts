@@ -94,7 +94,7 @@ t.test('it is set whole, and its host hears of it', (t) => {
   t.end();
 });
 
-t.test('when an ended job is removed is a change of its policy, of which its host needs no update', (t) => {
+t.test('the time of an ended job’s removal is a change of its policy, of which its host needs no update', (t) => {
   const { put, get, record } = world(container({ policy: policyOf({ restart: 'never' }) }));
   const policy = policyOf({ restart: 'never', remove_after_seconds: 60 });
   t.same(
@@ -145,7 +145,7 @@ t.test('one that is being removed has none to set', (t) => {
   t.end();
 });
 
-t.test('what has run to its end counts as stopped', (t) => {
+t.test('a container that has run to its end counts as stopped', (t) => {
   const { record, tell, start, told } = world(job('on_failure'));
   const { generation } = record();
   const changes = tell('stopped', completed, { ended: true });

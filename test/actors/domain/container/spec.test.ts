@@ -76,7 +76,7 @@ function world(more: Partial<ContainerRecord> = {}, hosts = fleet) {
 const typesOf = ({ changes }: Turn): string[] => changes.events.map(({ type }) => type);
 const bodyOf = ({ reply }: Turn) => JSON.parse(reply.body) as { data: Record<string, unknown>; plan?: object };
 
-t.test('what changes everything is one generation and one update', (t) => {
+t.test('a change of everything is one generation and one update', (t) => {
   const { put, record, spec } = world();
   const { generation } = record();
   const turn = put({
@@ -102,7 +102,7 @@ t.test('what changes everything is one generation and one update', (t) => {
   t.end();
 });
 
-t.test('what nothing runs by makes no generation; a policy makes one, and no update', (t) => {
+t.test('fields that nothing runs by make no generation; a policy makes one, and no update', (t) => {
   const { put, record, spec } = world();
   const { generation } = record();
   t.same(typesOf(put({ spec: spec({ labels: { a: 'b' } }) })), ['labels_changed']);
@@ -136,7 +136,7 @@ t.test('desired: with a change, and alone', (t) => {
   t.end();
 });
 
-t.test('what cannot change', (t) => {
+t.test('fields that cannot change', (t) => {
   const { put, spec } = world();
   t.match(put({ spec: spec({ name: 'other' }) }).reply.body, /"name":\["can't be changed"\]/);
   t.match(put({ host_key: 'h9' as typeof h1 }).reply.body, /"host_key":\["is not a host in an allocated region/);
@@ -197,7 +197,7 @@ t.test('another host is a move: prepared there while it runs, and of this host f
   t.end();
 });
 
-t.test('what does not run is of the other host at once, in one generation', (t) => {
+t.test('a stopped container is on the other host at once, in one generation', (t) => {
   const two = fleetOf(fleetHost(h1), fleetHost(h2));
   const stopped = world({ desired: 'stopped', observed: observation('stopped') }, two);
   const { generation } = stopped.record();

@@ -267,7 +267,7 @@ t.test('for how long a version is up, no wall clock says', (t) => {
   t.end();
 });
 
-t.test('what is up and not yet healthy runs on while its update is made', (t) => {
+t.test('a container that is up and not yet healthy runs on while its update is made', (t) => {
   const started_at = '2026-01-01T00:00:00.000Z';
   const one = world(tagged('1', { observed: observation('starting', { started_at }) }));
   one.patch({ tag: '2' });
@@ -313,7 +313,7 @@ t.test('a change that comes while an update is under way shares its outcome', (t
   t.end();
 });
 
-t.test('what fails is rolled back', (t) => {
+t.test('an update that fails is rolled back', (t) => {
   const one = world(tagged('1'));
   one.patch({ tag: '2', env: { A: 'b' } });
   one.tell('verifying');
@@ -346,7 +346,7 @@ t.test('the second of two updates falls back on what ran before both', (t) => {
   t.end();
 });
 
-t.test('what does not run is replaced at once', (t) => {
+t.test('a stopped container is replaced at once', (t) => {
   for (const [name, more] of [
     ['stopped', { desired: 'stopped', observed: observation('stopped') }],
     ['in back-off', { observed: observation('backoff', { reason: 'exited' }) }],
@@ -464,7 +464,7 @@ t.test('caps count the larger version until the update is over', (t) => {
   t.end();
 });
 
-t.test('what its host has no room for goes to another one', (t) => {
+t.test('a container that its host has no room for goes to another one', (t) => {
   const small = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
   const full = fleetHost(h1, { capacity: small, used: { cpu_millis: 600, mem_bytes: 0, containers: 1 } });
   t.test('prepared there while the old version runs here', (t) => {
@@ -604,7 +604,7 @@ t.test('its host is lost, and the new version needs more', (t) => {
   t.end();
 });
 
-t.test('what is stopped leaves a full host for one in another region of its tenant', (t) => {
+t.test('a stopped container leaves a full host for one in another region of its tenant', (t) => {
   const small = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
   const full = fleetHost(h1, { capacity: small, used: small });
   const fleet = fleetOf(full, fleetHost(h2, { region: region('west') }));

@@ -161,7 +161,7 @@ t.test('a version names secrets, and one whose secret is gone is refused', (t) =
   t.end();
 });
 
-t.test('what is kept is bounded', (t) => {
+t.test('the number of versions is bounded', (t) => {
   const web = world();
   for (let tag = 2; tag < 20; tag++) web.patch({ tag: String(tag) });
   t.same(

@@ -48,7 +48,7 @@ t.test('a write counts only for what is declared as its conditions say', (t) => 
   t.end();
 });
 
-t.test('what hosts, clocks and placement change is not declared', (t) => {
+t.test('changes by hosts, clocks and placement are not declared', (t) => {
   const { read, done, now } = world();
   const before = read();
   const record = now();

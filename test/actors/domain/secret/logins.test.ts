@@ -83,7 +83,7 @@ t.test('a new login tries again what the registry refused, and nothing else', (t
   t.end();
 });
 
-t.test('which login was refused decides, and no clock', (t) => {
+t.test('the version of the refused login decides, and no clock', (t) => {
   const world = loginWorld([refused(registry)]);
   const [{ id }] = [...world.state.tenant(acme).containers.values()] as [ContainerRecord];
   const say = (refused_login?: number) => {

@@ -55,7 +55,7 @@ t.test('every value is found by the key that it is under, and replaced', (t) => 
   t.end();
 });
 
-t.test('what was changed or removed meanwhile is left alone', (t) => {
+t.test('values that were changed or removed meanwhile are left alone', (t) => {
   const { world, stale, replace } = stage();
   const found = stale();
   world.put('db');

@@ -72,7 +72,7 @@ t.test('an update that is under way ends first', (t) => {
   t.end();
 });
 
-t.test('what runs once is not broken off: its next run has the value', (t) => {
+t.test('a container that runs once is not interrupted: its next run has the value', (t) => {
   for (const [status, desired, isRolled] of [
     ['running', 'running', false],
     ['starting', 'running', false],
@@ -90,7 +90,7 @@ t.test('what runs once is not broken off: its next run has the value', (t) => {
   t.end();
 });
 
-t.test('what does not run gets the value at once; what is being removed gets none', (t) => {
+t.test('a stopped container gets the value at once; one that is being removed gets none', (t) => {
   const stopped = using('db', 1, { desired: 'stopped', observed: observation('stopped') }, 'stopped');
   const waiting = using('db', 1, { placement: unplaced, observed: observation('pending') }, 'waiting');
   const removed = using('db', 1, { desired: 'removed' }, 'removed');

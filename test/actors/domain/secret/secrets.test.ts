@@ -57,7 +57,7 @@ t.test('only the next version is taken: two gateways do not overwrite each other
   t.end();
 });
 
-t.test('what is used is not deleted, and the refusal names its users', (t) => {
+t.test('a used secret is not deleted, and the refusal names its users', (t) => {
   const web = using('db', 1);
   const removed = using('db', 1, { desired: 'removed' }, 'gone');
   const world = secretWorld([web, removed]);

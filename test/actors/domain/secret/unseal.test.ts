@@ -90,7 +90,7 @@ t.test('nobody else gets it', (t) => {
   t.end();
 });
 
-t.test('what is not known is not refused for good', (t) => {
+t.test('an owner that does not know enough yet does not refuse for good', (t) => {
   const web = using('db', 1);
   const unheard = { ...both, condition: () => 'unheard' as const, enrolledKey: () => undefined };
   t.match(asked(web, { fleet: unheard }), { code: 'unavailable' }, 'an owner that has just started');

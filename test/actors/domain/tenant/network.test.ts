@@ -66,7 +66,7 @@ t.test('names, and aliases of a project, with addresses', (t) => {
   t.end();
 });
 
-t.test('what DNS does not allow is no name', (t) => {
+t.test('a name that DNS does not allow is refused', (t) => {
   const [upper, lower] = [named('Web'), named('web')];
   t.same(stateOf(named('a_b'), named('x.y'), named('Store')).list(), ['name store']);
   for (const records of [

@@ -85,7 +85,7 @@ t.test(
   },
 );
 
-t.test('what waits is bounded, and room comes with the stream', async (t) => {
+t.test('waiting events are bounded, and room comes with the stream', async (t) => {
   const stream = switchable();
   stream.state.isAway = true;
   const empty = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
@@ -138,7 +138,7 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
   t.equal(new Set(stream.ids()).size, number * 100);
 });
 
-t.test('what is wanted while a publication ends is published, at whichever moment that is', async (t) => {
+t.test('an event that arrives while a publication ends is published, whatever the moment', async (t) => {
   const entry = (number: number): EntryEvents => ({
     number,
     events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as EventBody }],
@@ -205,7 +205,7 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
   t.end();
 });
 
-t.test('what was published a moment ago is parked for the next owner, who publishes it again', async (t) => {
+t.test('events published a moment ago are parked for the next owner, who publishes them again', async (t) => {
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const entry = (number: number, ...owners: readonly string[]): EntryEvents => ({
@@ -268,7 +268,7 @@ t.test('what was published a moment ago is parked for the next owner, who publis
   t.same(opened(switchable(), [], 0).parkPublished(), [], 'nothing was published');
 });
 
-t.test('what still is parked is not parked again, in place of what waits beside it', async (t) => {
+t.test('a parked event is not parked again in place of one that waits beside it', async (t) => {
   const stream = switchable();
   stream.state.isAway = true;
   /** So large that each is published by itself. */

@@ -355,7 +355,7 @@ t.test('a carried commit is no sign that the later ones of its partition are the
   });
 });
 
-t.test('where nobody checkpoints, the ring does not fill, and the next owner finds everything', async (t) => {
+t.test('without checkpoints the ring does not fill, and the next owner finds everything', async (t) => {
   const world = new World();
   const process = world.process('actors');
   await world.run(createFractions(1), async () => {
@@ -425,7 +425,7 @@ t.test('there is no room while a put has no outcome for longer than an election 
   t.ok(journal.hasRoom(1), 'nothing is under way');
 });
 
-t.test('who loads a partition again knows what was put, also by a put without an answer', async (t) => {
+t.test('a later load of the partition finds every put, also one without an answer', async (t) => {
   const { journal, answer, told } = createJournal({ isHeld: true });
   const source = new Source(journal, 1);
   const numbersOf = async (partition: number): Promise<number[]> =>

@@ -150,7 +150,7 @@ t.test('events that were parked are there for the next owner, and a key of them 
   t.end();
 });
 
-t.test('what may have lost an acknowledged commit is not served', (t) => {
+t.test('a partition that may have lost an acknowledged commit is not served', (t) => {
   const rows: [string, Stored, (stored: Stored) => Stored, RegExp][] = [
     ['a damaged mark', storedOf(5, 2), harmed((b) => b.set(keys.checkpoint, 'rot')), /mark is damaged/],
     ['a lost mark', storedOf(9, 4), harmed((b) => b.lose(keys.checkpoint)), /mark 0 is older than the digest/],

@@ -5,7 +5,7 @@ import type { MemberId } from '../../../../schemas/ids.ts';
 import { inWorld } from '../../support/in-world.ts';
 import { MemoryBucket, createMemoryStore } from '../../support/memory-store.ts';
 
-t.test('what was there before one’s own epoch is no reason to take it for lost', async (t) => {
+t.test('values from before the own epoch are no sign of its loss', async (t) => {
   const bucket = new MemoryBucket();
   const store = createMemoryStore(bucket);
   const past = { revision: bucket.takeEpoch('a former owner', 0) ?? 0, value: 'a former owner' };

@@ -94,7 +94,7 @@ t.test('a refused write, or a refused move, means that another process has the p
   t.equal(moved.counts.lost, 1);
 });
 
-t.test('what is larger than the server takes is not written again and again', async (t) => {
+t.test('a write that is larger than the server takes is not repeated without end', async (t) => {
   const { fence, moves, counts } = fenceOf();
   const { at, attempt } = attempts({ kind: 'refused', cause: new Error('max_payload size exceeded') });
   t.same(await fence.write(attempt), { kind: 'lost' });

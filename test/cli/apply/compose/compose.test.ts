@@ -201,7 +201,7 @@ t.test('network_mode: none is no network of the tenant', (t) => {
   t.end();
 });
 
-t.test('what a service runs is read as Compose reads it', (t) => {
+t.test('the process of a service is read as Compose reads it', (t) => {
   const rows: readonly (readonly [body: string, process: object])[] = [
     ['command: bundle exec thin -p 3000', { command: ['bundle', 'exec', 'thin', '-p', '3000'] }],
     [`command: sh -c "echo 'a b'; date"`, { command: ['sh', '-c', "echo 'a b'; date"] }],
@@ -250,7 +250,7 @@ t.test('what a service runs is read as Compose reads it', (t) => {
   t.end();
 });
 
-t.test('what a service can not run is a fault by its name', (t) => {
+t.test('settings that a container can not have are faults by their names', (t) => {
   const rows: readonly (readonly [body: string, fault: RegExp])[] = [
     ['command: echo "a', /services\.web\.command: has quotes or brackets that do not match/],
     ['command: {a: b}', /services\.web\.command: must be a text, or a list of texts/],
@@ -283,7 +283,7 @@ t.test('what a service can not run is a fault by its name', (t) => {
   t.end();
 });
 
-t.test('what is harmless is one line, and so is every other kind', (t) => {
+t.test('all harmless keys are one line, and so is every other kind', (t) => {
   const text = `version: "3"
 x-mine: {}
 name: blog

@@ -75,7 +75,7 @@ t.test('extends: a service of another file, whose paths and services are its own
   t.end();
 });
 
-t.test('what a service takes over is merged by the rules of its key', (t) => {
+t.test('values that a service takes over are merged by the rules of their keys', (t) => {
   const text = `services:
   base:
     image: a
@@ -372,7 +372,7 @@ t.test('files that name too many files, or too much', (t) => {
   t.end();
 });
 
-t.test('what a service runs, in two files: commands and limits are replaced, file systems are added', (t) => {
+t.test('the process of a service in two files: commands and limits are replaced, file systems are added', (t) => {
   const web = (body: string): string => `services: {web: {image: web, ${body}}}`;
   const files = {
     'compose.yml': web('command: a b, entrypoint: [c], tmpfs: /a, ulimits: {nofile: 1, nproc: 2}, user: "1"'),

@@ -57,7 +57,7 @@ t.test('the project of containers is a DNS label', (t) => {
   t.end();
 });
 
-t.test('what names no project is refused', (t) => {
+t.test('a text that names no project is refused', (t) => {
   for (const [folder, text, env, project, message] of [
     ['app', services, {}, 'My App', /^-p: the project's name "My App" must have lower-case letters/],
     ['app', services, { COMPOSE_PROJECT_NAME: '-x' }, undefined, /^COMPOSE_PROJECT_NAME: /],

@@ -39,7 +39,7 @@ t.test('variables are filled in as Compose does', (t) => {
   t.end();
 });
 
-t.test('what is no variable says what to write', (t) => {
+t.test('the error of a malformed variable says what to write', (t) => {
   const rows = [
     ['5$', /no name follows "\$": write "\$\$"/],
     ['$-', /no name follows/],

@@ -75,7 +75,7 @@ secrets: { key: { value_from: { file: key } } }
   t.equal(values.secrets.get('key')?.toString(), 'bytes\n', 'byte for byte');
 });
 
-t.test('what a container runs: as the API has it, with texts as they are written', async (t) => {
+t.test('the process of a container, as in the API, with texts as they are written', async (t) => {
   const process = `
     command: [worker, --threads, 4]
     user: 1000
@@ -212,7 +212,7 @@ t.test('several files are one, and declare nothing twice', async (t) => {
   ]);
 });
 
-t.test('what is for Compose files alone', async (t) => {
+t.test('options for Compose files alone', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'longshore.yml');
   writeFileSync(path, 'containers: {}');

@@ -96,7 +96,7 @@ t.test('a folder takes the name of the file, and no path is a script', async (t)
   t.same(readdirSync(outside), [name], 'and no part is left');
 });
 
-t.test('what can not be copied says why, and leaves nothing', async (t) => {
+t.test('a copy that fails says why, and leaves nothing', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'file');
   writeFileSync(file, 'text');
@@ -140,7 +140,7 @@ t.test('a copy that is not what was sent is refused', async (t) => {
   t.same(readdirSync(folder), ['file'], 'and is not left here');
 });
 
-t.test('which argument is in a container', (t) => {
+t.test('arguments that name a path in a container', (t) => {
   t.same(placeIn('web:/etc/motd'), { container: 'web', path: '/etc/motd' });
   t.same(placeIn('web:a:b'), { container: 'web', path: 'a:b' });
   for (const text of ['./a:b', '/a:b', '-', 'file', 'web:']) t.equal(placeIn(text), undefined, text);

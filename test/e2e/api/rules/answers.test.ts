@@ -107,7 +107,7 @@ t.test('answers', async (t) => {
     }
   });
 
-  t.test('what is refused for a name or a key is documented', async (t) => {
+  t.test('refusals for a name or a key are documented', async (t) => {
     for (const area of ['secrets', 'registries'])
       for (const name of ['%00', '%1b', 'a%2fb'])
         t.equal((await acme.call('PUT', `${compute}/${area}/${name}`, { value: 'x' })).status, 404, `${area} ${name}`);

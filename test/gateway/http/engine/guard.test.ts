@@ -7,7 +7,7 @@ function bagOf(headers: readonly (readonly [name: string, value: string])[]) {
   return bag;
 }
 
-t.test('how a body is framed, and what is refused because two parsers could differ', (t) => {
+t.test('the framing of a body, and refusals because two parsers could differ', (t) => {
   const length = (value: string) => ['content-length', value] as const;
   const coding = (value: string) => ['transfer-encoding', value] as const;
   const rows: [string, (readonly [string, string])[], string][] = [

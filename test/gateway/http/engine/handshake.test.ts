@@ -25,7 +25,7 @@ t.test('a handshake', (t) => {
   t.end();
 });
 
-t.test('what is none', (t) => {
+t.test('handshakes that are refused', (t) => {
   t.equal(handshakeOf('POST', bagOf(good), true), undefined, 'another method');
   t.equal(handshakeOf('GET', bagOf(good), false), undefined, 'with a body');
   t.equal(handshakeOf('GET', bagOf({ ...good, connection: 'close, Upgrade' }), true), undefined, 'that is to end');

@@ -86,7 +86,7 @@ t.test('every name gives one that wg-quick, Windows and a header take', (t) => {
   t.end();
 });
 
-t.test('what is not a file’s name or an extension of ours goes into no header', (t) => {
+t.test('a text that is not a file’s name or an extension of ours goes into no header', (t) => {
   for (const text of breaking) t.throws(() => attachment(text), label(text));
   for (const extension of nasty) t.throws(() => fileName('a', peerId, extension));
   t.throws(() => fileName('', 'x"; y' as PeerId, 'conf'));

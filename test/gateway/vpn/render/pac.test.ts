@@ -52,7 +52,7 @@ function run(script: string): (host: string, url?: string) => unknown {
 
 const through = 'PROXY proxy.example.com:3128';
 
-t.test('who goes through the proxy', (t) => {
+t.test('hosts that go through the proxy', (t) => {
   const find = run(
     scriptOf({
       domains: ['Corp.Example', 'example.org', '10.1.2.3'],
@@ -183,7 +183,7 @@ t.test('a domain that was never checked is a text that no host equals', (t) => {
   t.end();
 });
 
-t.test('what is no host or port is refused', (t) => {
+t.test('a text that is no host or port is refused', (t) => {
   for (const text of breaking) {
     t.throws(() => scriptOf({ host: text }), Unfit, label(text));
     t.throws(() => scriptOf({ host: `proxy.example.com${text}` }), Unfit);

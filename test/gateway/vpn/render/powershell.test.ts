@@ -116,7 +116,7 @@ t.test('of a name there is a file’s name and no more', (t) => {
   t.end();
 });
 
-t.test('what is no host, network or name of a network is refused', (t) => {
+t.test('a text that is no host, network or name of a network is refused', (t) => {
   for (const text of breaking) {
     t.throws(() => scriptOf({}, { endpoint: `vpn.example.com${text}` }), Unfit, label(text));
     t.throws(() => scriptOf({ routes: [`10.0.0.0/8${text}`] }), Unfit);

@@ -45,7 +45,7 @@ t.test('a bundle is made once for requests that come together and for those that
   t.equal(jobs.length, 1 + others.length, 'another encryption or a change of what it shows is another file');
 });
 
-t.test('what is kept for one tenant does not open for another', async (t) => {
+t.test('a file kept for one tenant does not open for another', async (t) => {
   const { artifacts, keyring } = stage();
   await artifacts.bundle(asker, subjectNow(), 'compat', keyring);
   const ofOther = subjectNow({ tenant: 'other' as TenantId });

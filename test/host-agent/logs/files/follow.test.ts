@@ -100,7 +100,7 @@ t.test('a pass that is broken off and another from its cursor: each line once, w
   t.same([...first.seqs.slice(0, kept), ...second.seqs], whole.seqs);
 });
 
-t.test('what a reader cannot give is told: lost lines, damaged records, a delay', async (t) => {
+t.test('gaps of a reader are reported: lost lines, damaged records, a delay', async (t) => {
   const log = engineLog(t);
   log.say('a');
   const before = following(t, log.path);

@@ -189,7 +189,7 @@ t.test('a place that is known by its time only is found without reading the whol
   );
 });
 
-t.test('where the files cannot be read, the engine is to be asked', async (t) => {
+t.test('if the files cannot be read, the engine is to be asked', async (t) => {
   const log = engineLog(t);
   log.say('a');
   const unreadable = async (path: string): Promise<boolean> =>

@@ -108,7 +108,7 @@ t.test('read on after any line, a file gives the lines after it, each at its pla
   t.end();
 });
 
-t.test('what a crash left in a file is skipped and counted', (t) => {
+t.test('the rest of a crash in a file is skipped and counted', (t) => {
   const record = (log: string) => recordOf({ log, stream: 'stdout', micros: base });
   const table: [string, string, string[], number][] = [
     ['a record cut by a crash of the engine', `${record('a\n').slice(0, 12)}${record('b\n')}`, ['b'], 1],

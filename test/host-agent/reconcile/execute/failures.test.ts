@@ -148,7 +148,7 @@ t.test('failed creates and starts have a reason each', (t) => {
   t.end();
 });
 
-t.test('what a tenant can change is named', (t) => {
+t.test('a failure names what a tenant can change', (t) => {
   const runc = 'OCI runtime create failed: container_linux.go:380: starting container process caused: ';
   for (const [explain, saying, words] of [
     [createFailure, 'No command specified', { reason: 'create_failed', message: /process\.command/ }],

@@ -17,7 +17,7 @@ const listIn = (...listed: Summary[]) => inventory({ listAll: () => Promise.reso
 const seenIn = async (...listed: Summary[]) => (await listIn(...listed)).present;
 const fingerprintOf = async (...listed: Summary[]) => (await seenIn(...listed)).get(id)?.fingerprint;
 
-t.test('what lacks a label that an agent gives is not ours', async (t) => {
+t.test('a container that lacks a label of an agent is not ours', async (t) => {
   t.same([...(await seenIn(summary())).values()], [{ tenant, placement: 1, fingerprint: 'd1 running ;' }]);
   for (const [name, Labels] of [
     ['no labels', null],

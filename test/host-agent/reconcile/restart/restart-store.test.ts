@@ -42,7 +42,7 @@ const seen = async (stateDir: string, ids: readonly ContainerId[]) => {
   return { failures: ids.map((id) => store.of(id).failures), word: store.orphans().word };
 };
 
-t.test('what is ignored has the word on disk that earlier releases know', (t) => {
+t.test('states have the names on disk that earlier releases know', (t) => {
   const stored = toStored(restartState({ want: 'ignored' }), time);
   t.equal(stored.want, 'untouched');
   t.equal(fromStored(stored, time).want, 'ignored');
@@ -50,7 +50,7 @@ t.test('what is ignored has the word on disk that earlier releases know', (t) =>
   t.end();
 });
 
-t.test('which login was refused survives a restart', (t) => {
+t.test('the version of a refused login survives a restart', (t) => {
   const why = { reason: 'image_auth', message: 'refused', exitCode: null, login: 3 } as const;
   const stored = toStored(restartState({ attempt: { phase: 'failed' }, why }), time);
   t.same(fromStored(stored, time).why, why);

@@ -78,7 +78,7 @@ t.test('names of the tenant, in both families and in every spelling', (t) => {
   t.end();
 });
 
-t.test('what is there and has no such record is no error; what is not there is unknown', (t) => {
+t.test('a name without such a record is no error; an unknown name is', (t) => {
   for (const [name, type] of [
     ['only-ipv6', 'A'],
     ['store', 'MX'],
@@ -126,7 +126,7 @@ t.test('the rest is for the name servers of the host', (t) => {
   t.end();
 });
 
-t.test('who is no container of this host hears nothing', (t) => {
+t.test('a sender that is no container of this host hears nothing', (t) => {
   for (const source of [addressesOf(2).ipv6, '192.0.2.1', 'nonsense'])
     t.equal(codeOf(ask(query('web'), source)), 'REFUSED', source);
   t.same(foundIn(ask(query('secret'), addressesOf(8).ipv6)), ['fd5e:1:2:1::8']);
@@ -134,7 +134,7 @@ t.test('who is no container of this host hears nothing', (t) => {
   t.end();
 });
 
-t.test('what is no query, or none that can be understood', (t) => {
+t.test('packets that are no query, or none that can be understood', (t) => {
   t.equal(ask(Buffer.alloc(0)), 'ignore');
   t.equal(ask(Buffer.alloc(11)), 'ignore');
   t.equal(ask(dns.encode({ type: 'response', id: 7 })), 'ignore', 'an answer is never answered');

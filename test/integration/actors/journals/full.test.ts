@@ -56,7 +56,7 @@ t.test('a partition that cannot checkpoint', { timeout: 600_000 }, async (t) => 
     t.equal(await stuck!.create(), 201, 'it has room too');
   });
 
-  await t.test('who waits for it with too much is refused; others write, and reads go on', async (t) => {
+  await t.test('a tenant that waits for it with too much is refused; others write, and reads go on', async (t) => {
     let status = 201;
     for (let bytes = 0; status === 201 && bytes < 2 * limits.uncheckpointedBytes; bytes += limits.envTotalBytes) {
       status = await stuck!.create(large);

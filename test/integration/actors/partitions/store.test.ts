@@ -50,7 +50,7 @@ t.test('the bucket of a partition', async (t) => {
     t.notOk(values.has('tenant.a'));
   });
 
-  t.test('what is larger than the server takes is refused, and not of unknown outcome', async (t) => {
+  t.test('a write that is larger than the server takes is refused, and not of unknown outcome', async (t) => {
     const store = storeOf(0);
     const taken = await take(store);
     if (taken.kind !== 'moved') return t.fail();

@@ -94,7 +94,7 @@ const inStream = (wanted: readonly Event[]) =>
 const told = (events: readonly Event[]): [string, Author | null][] => events.map(({ type, by }) => [type, by]);
 const container = { id: '' as ContainerId };
 
-t.test('who caused an event: a key, an operator, nobody', async (t) => {
+t.test('the author of an event: a key, an operator, nobody', async (t) => {
   const { id: keyId, token } = await call<{ id: string; token: string }>(tokens.zoe, 'POST', '/api/v2/keys', {
     name: 'ci',
     scopes: ['read', 'deploy'],

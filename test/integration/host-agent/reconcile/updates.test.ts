@@ -96,7 +96,7 @@ t.test('other ports: a sandbox of its own', async (t) => {
   await process.stop();
 });
 
-t.test('what fails is rolled back', async (t) => {
+t.test('an update that fails is rolled back', async (t) => {
   const rig = await startRig(t);
   const { controlPlane, engine, agent, script, registry } = rig;
   const process = agent(quickly);

@@ -154,7 +154,7 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
     t.ok(await web.ping(resolver));
   });
 
-  await t.test('where nothing can be written, the kernel follows, and the agent hears why', async (t) => {
+  await t.test('if nothing can be written, the kernel follows, and the agent hears why', async (t) => {
     rmSync(rig.names, { recursive: true });
     writeFileSync(rig.names, '');
     await t.rejects(rig.desire(all[0], all[2]), /503.*EEXIST/);
@@ -166,7 +166,7 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
     t.ok(await isWhole());
   });
 
-  await t.test('what is no desired network is refused, and changes nothing', async (t) => {
+  await t.test('a body that is no desired network is refused, and changes nothing', async (t) => {
     for (const body of ['', '[]', '{"v":1}', JSON.stringify({ v: 1, ranges: {}, mtu: 1, attached: [] })])
       t.equal((await rig.put(body)).status, 400, body);
     t.equal((await rig.put(`"${'x'.repeat(2 ** 24)}"`)).status, 413);
@@ -176,7 +176,7 @@ t.test('two containers of a tenant, and one of another', { skip }, async (t) => 
     t.ok(await isWhole());
   });
 
-  await t.test('what is desired no more is gone from the kernel', async (t) => {
+  await t.test('a network that is no longer desired is gone from the kernel', async (t) => {
     await rig.desire(all[0]);
     t.equal(await web.connect('10.200.0.2', port), 'ECONNREFUSED');
     const links = await rig.inRouter('ip', '-br', 'link');

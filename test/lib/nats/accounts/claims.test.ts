@@ -21,13 +21,13 @@ t.test('nothing is pushed where every server holds what is wanted', async (t) =>
   t.equal(next([claims(5)], {}), undefined);
 });
 
-t.test('what is pushed holds what any server holds, and is newer than all', async (t) => {
+t.test('a push holds what any server holds, and is newer than all', async (t) => {
   t.match(next([claims(5, { a: 90 }), claims(200, { b: 80 })], { a: 90 }), claims(201, { a: 90, b: 80 }));
   t.match(next([claims(5)], { a: 90 }), claims(100, { a: 90 }));
   t.match(next([claims(5, { a: 60 })], { a: 90 }), claims(100, { a: 90 }), 'revoked again, later');
 });
 
-t.test('what revokes nothing any more goes, and of too many the newest stay', async (t) => {
+t.test('revocations without effect are dropped, and of too many the newest stay', async (t) => {
   t.same(revocationsOf(next([claims(5, { old: 49, edge: 50 })], { a: 90 })!), { a: 90, edge: 50 });
   t.same(revocationsOf(next([claims(5)], { a: 90, b: 91, c: 92 }, { most: 2 })!), { b: 91, c: 92 });
   t.equal(next([claims(5, { b: 91, c: 92 })], { a: 90, b: 91, c: 92 }, { most: 2 }), undefined, 'a has no room');

@@ -18,7 +18,7 @@ const graph: Graph = {
 };
 const none: Wish = { kinds: undefined, names: [], changed: [] };
 
-t.test('which files run', (t) => {
+t.test('the files that run', (t) => {
   const rows: [string, Partial<Wish>, string[]][] = [
     ['nothing said: fast, contract and journeys', {}, [slices, http, journey]],
     ['kinds', { kinds: ['destructive', 'nightly'] }, [owner, images]],

@@ -309,7 +309,7 @@ t.test('a property list has any text as its value or key, but for what XML canâ€
   t.end();
 });
 
-t.test('what is no address, network, host or id is written into no file', (t) => {
+t.test('a text that is no address, network, host or id is written into no file', (t) => {
   const files = [
     (...given: Parameters<typeof subjectWith>) => JSON.stringify(profileOf(subjectWith(...given))),
     (...given: Parameters<typeof subjectWith>) => sswan(subjectWith(...given), p12),

@@ -161,7 +161,7 @@ t.test('of a name there is a file’s name and no more', (t) => {
   t.end();
 });
 
-t.test('what is no address, network, host or id is refused', (t) => {
+t.test('a text that is no address, network, host or id is refused', (t) => {
   for (const text of breaking) {
     const [peer] = peers;
     const at = (change: Partial<(typeof peers)[number]>) => [{ ...peer!, ...change }];

@@ -35,7 +35,7 @@ t.test('each peer is of one tenant, whatever the order they come in', (t) => {
   t.end();
 });
 
-t.test('what routes open', (t) => {
+t.test('traffic that routes allow', (t) => {
   const cases: readonly [of: string, settings: Partial<NetworkSettings>, routes: string[], named: string[]][] = [
     ['everything: nothing private', { routes: ['0.0.0.0/0', '::/0'] }, ['0.0.0.0/0'], []],
     ['a private range by name', { routes: ['0.0.0.0/0', '192.168.7.0/24'] }, ['0.0.0.0/0'], ['192.168.7.0/24']],

@@ -42,7 +42,7 @@ const textOf = (length: number): string =>
 
 const level = (svg: string): number => sideOf(svg);
 
-t.test('what a reader reads is the text, byte for byte, at two sizes', (t) => {
+t.test('a reader finds the text, byte for byte, at two sizes', (t) => {
   const lengths = [1, 2, 14, 15, 16, 17, 100, 250, 348, 512, 777, 1000, 1500, 2000, 2331, 2332, 2600, limits.qrBytes];
   for (const length of lengths) {
     const svg = svgOf(textOf(length));

@@ -49,7 +49,7 @@ t.test('of each tenant a few at a time, in their order, whatever others ask', as
   t.equal(turns.size, 0, 'and nothing is kept of them');
 });
 
-t.test('who waits too long, or behind too many, is told so', async (t) => {
+t.test('a request that waits too long, or behind too many, is refused', async (t) => {
   const turns = new TenantTurns(systemClock);
   const { begun, names, work } = workshop();
   const asked = Array.from({ length: limits.vpnKeysPerTenant }, () => turns.run(acme, later(), work('held')));
