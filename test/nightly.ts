@@ -11,7 +11,7 @@ import { say, took } from '../dev/steps.ts';
 const dayMs = 86_400_000;
 /** Another number is another night: other seeds, and other parts of what takes turns. */
 const night = Number(process.env['LONGSHORE_TEST_TURN'] ?? Math.floor(Date.now() / dayMs));
-/** Of what takes turns, each night has another part. */
+/** Parts of the files that take turns; each night has another part. */
 const turns = 3;
 
 interface Step {

@@ -51,7 +51,7 @@ interface Options {
   readonly kinds: readonly Kind[] | undefined;
   readonly names: readonly string[];
   readonly since: string | undefined;
-  /** Of the files that take turns, one of so many parts. */
+  /** One of so many parts of the files that take turns. */
   readonly turns: number;
   readonly keepsDurations: boolean;
 }

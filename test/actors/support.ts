@@ -14,7 +14,7 @@ export const quietLog: Log = {
   child: () => quietLog,
 };
 
-/** For a partition that no other process wants. */
+/** The lease of a process whose partition no other process wants. */
 export const endless: Lease = { member: 'test' as MemberId, isValid: () => true };
 
 /**

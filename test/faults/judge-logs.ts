@@ -25,7 +25,7 @@ const decodeEntry = decoder(LogEntry);
 const quietMs = 10_000;
 const lookMs = 20;
 
-/** By the agent, where lines are missing (docs/api.md, Logs). */
+/** True for a line of the agent about missing lines (docs/api.md, Logs). */
 const saysLost = ({ stream, line }: LogEntry): boolean => stream === 'stderr' && line.startsWith('[longshore] ');
 
 /** Faults in the log of one container. */

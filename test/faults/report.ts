@@ -5,9 +5,9 @@ interface Row {
   readonly fault: string;
   readonly count: number;
   readonly all: Times;
-  /** Without JetStream. */
+  /** Times without JetStream. */
   readonly jetstream: Times;
-  /** With JetStream, but without an answer. */
+  /** Times with JetStream, but without an answer. */
   readonly ours: Times;
 }
 

@@ -7,7 +7,7 @@ export interface RawConnection {
   /** All that came back. */
   text(): string;
   closed(): boolean;
-  /** Of the first reply; undefined before it came. */
+  /** Status of the first reply; `undefined` before it came. */
   status(): number | undefined;
 }
 

@@ -78,7 +78,7 @@ export const okMaterial = (data: unknown): AnswerOf => ({
   code: 'ok',
   body: JSON.stringify({ data, version: 'v1' }),
 });
-/** A page of `revocation.list` that tells all. */
+/** A page of `revocation.list` with all revocations. */
 export const revocationsOf = (data: readonly Revocation[], more: Partial<RevocationPage> = {}): AnswerOf => ({
   code: 'ok',
   body: JSON.stringify({ data, unreadable: [], whole: true, more: false, next: '1.1', ...more }),
@@ -268,13 +268,13 @@ export function stoppableClock(): Clock & { stop(): void; goOn(): void } {
 export const engines: readonly EngineName[] = ['uws', 'node'];
 
 /**
- * For tests that take long and are mostly about what both engines share: the one of production, and
- * both in `npm run test:nightly`.
+ * Engines for tests that take long and are mostly about what both engines share: the one of
+ * production, and both in `npm run test:nightly`.
  */
 export const usualEngines: readonly EngineName[] =
   process.env['LONGSHORE_TEST_NIGHT'] === undefined ? ['uws'] : engines;
 
-/** As the owner of a partition tells it. */
+/** A status event as the owner of a partition publishes it. */
 export const statusEvent = (id: string, container: ContainerId): EventBody => ({
   id,
   ts: '2026-01-01T00:00:00.000Z',

@@ -39,7 +39,9 @@ import { Host } from './parts/host.ts';
 import { Nats, type Connection, type Fate, type Weather } from './world/nats.ts';
 import { World, type Process } from './world/time.ts';
 
-/** With few, each lists the others at every look; with many, it watches only some (ADR 8). */
+/**
+ * With few actors, each lists the others at every look; with many, it watches only some (ADR 8).
+ */
 const actorsCounts = { few: 3, many: 8 };
 const stormMs = 9_000;
 const region = 'default' as Region;
@@ -66,7 +68,7 @@ interface Actor {
   process: Process;
   connection: Connection;
   owner: Owner;
-  /** Until then JetStream hears nothing of it, or it hears nothing of JetStream. */
+  /** Time until which it and JetStream do not hear each other. */
   cutOffUntilMs: number;
 }
 
@@ -101,7 +103,8 @@ class Simulation {
   readonly #partitions: number;
   #cluster: Cluster;
   /**
-   * In the middle of this run a backup is restored. There is also a VPN network with few addresses.
+   * True if a backup is restored in the middle of this run. There is also a VPN network with few
+   * addresses then.
    */
   readonly #hasRestore: boolean;
   readonly #actorsCount: number;
@@ -117,7 +120,7 @@ class Simulation {
   /** The limits of this run are small. */
   readonly isScarce: boolean;
   readonly #hasRush: boolean;
-  /** At its end, buckets go back in time under owners that have everything in memory. */
+  /** True if buckets go back in time at the end, under owners that have everything in memory. */
   readonly #goesBack: boolean;
   readonly #faults: string[] = [];
   /** The cost of one step of long work: in some runs partitions are large. */
@@ -696,7 +699,7 @@ class Simulation {
       await sleep(200);
     const [gateway] = this.#gateways;
     if (gateway !== undefined) await this.#world.spawn(gateway.process, async () => this.#secrets?.finish(gateway));
-    // An owner that missed the operator's last word hears it with the next versions.
+    // An owner that missed the operator's last order gets it with the next versions.
     if (this.#hasOrders) await sleep(heardMs);
     let ends = await this.#lastWords();
     // A sweep places containers that wait for a host; an update under way comes to its end.
@@ -789,7 +792,7 @@ class Simulation {
     return `${data.status}, ${data.restart_count} restarts`;
   }
 
-  /** It runs in its declared version alone, or not at all. */
+  /** True if it runs in its declared version alone, or not at all. */
   #isAsDesired({ id, host, desired, isRemoving, version }: Seen): boolean {
     const engine = this.#hosts.get(host as HostKey)?.engine;
     const running = engine?.runningTags(id as ContainerId) ?? [];
@@ -887,7 +890,7 @@ const limitMs = 400_000;
 const latestMs = 6_000;
 /** A process that has missed the hosts of a partition gets them at the next interval. */
 const heardMs = limits.syncIntervalMs + 2000;
-/** They leave one after the other, at the slowest pace. */
+/** Time for all containers to leave one after the other, at the slowest pace. */
 const drainMs = 100_000;
 const settleMs = limits.syncIntervalMs + 10_000;
 

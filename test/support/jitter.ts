@@ -18,8 +18,8 @@ const { random } = Math;
 const after = globalThis.setTimeout;
 
 /**
- * Of each second, files are late for so long in all: what does a thousand operations one after
- * another is not a thousand times unlucky.
+ * Total delay of files in each second, so that a thousand operations in a row are not a thousand
+ * times unlucky.
  */
 const lateMs = 400;
 let second = 0;
@@ -36,7 +36,7 @@ const delay = async (): Promise<void> => {
 
 type Operation = (...args: unknown[]) => Promise<unknown>;
 
-/** Of functions and of methods: `this` stays what it was. */
+/** Delays functions and methods; `this` stays the same. */
 function delayAll(of: object, names: readonly string[]): void {
   const operations = of as Record<string, unknown>;
   for (const name of names) {
@@ -52,7 +52,7 @@ function delayAll(of: object, names: readonly string[]): void {
 }
 
 const ofHandles = ['appendFile', 'chmod', 'chown', 'datasync', 'read', 'readFile', 'stat', 'sync', 'truncate', 'write'];
-/** Those that return no promise, or read as they go. */
+/** Functions that return no promise, or read as they go. */
 const asTheyAre = ['constants', 'glob', 'opendir', 'watch'];
 
 const handle = await fs.promises.open('/dev/null');

@@ -328,7 +328,10 @@ function createWorld() {
     }
     return deleted;
   }
-  /** Those that revoke something stay until the certificates have expired. */
+  /**
+   * Number of tombstones that may go; those that revoke something stay until the certificates have
+   * expired.
+   */
   const tombstoned = (): number =>
     [...states.tenants.vpn.tombstones()].filter(({ revoked }) => revoked.length === 0).length;
 

@@ -1,4 +1,4 @@
-/** For which asks a key is signed before their turn: nothing is signed that would be refused. */
+/** Asks for which a key is signed before their turn: nothing is signed that would be refused. */
 import t from 'tap';
 import { createHostCredentials } from '../../../actors/endpoints/credentials.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';

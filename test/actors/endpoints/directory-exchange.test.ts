@@ -105,7 +105,7 @@ class Ground {
     });
   }
 
-  /** Its NATS server is there. */
+  /** Connects a process: its NATS server is back. */
   join(actors: Actors): void {
     const subscriptions = actors.exchange.subscribe();
     actors.leave = () => subscriptions.forEach((each) => each.unsubscribe());
@@ -169,7 +169,7 @@ async function onGround(
   await ground.world.run(createFractions(1), () => body(ground));
 }
 
-/** As many hosts, each of a partition of its own. */
+/** At most this many hosts, each in a partition of its own. */
 function spreadHosts(ground: Ground, count: number): HostKey[] {
   const byPartition = new Map(ground.hosts.map((key) => [partitionOf(key, ground.partitions), key]));
   return [...byPartition.values()].slice(0, count);

@@ -1,4 +1,4 @@
-/** For how long, and for how many containers, changes are announced. */
+/** Announcements of changes: for how many containers, and for how long. */
 import t from 'tap';
 import { StatusWatchers } from '../../../actors/endpoints/status-watchers.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -53,7 +53,7 @@ class Members {
     return this.all.filter(({ process }) => process.state !== 'dead');
   }
 
-  /** In the order of the ring. */
+  /** Running members in the order of the ring. */
   ring(): Member[] {
     return this.running().toSorted((one, other) => (one.membership.id < other.membership.id ? -1 : 1));
   }

@@ -77,7 +77,7 @@ function startManager(world: World, former?: Former) {
         onWentBack: () => {},
       }),
   );
-  /** As another does that has seen no renewal of it: it is dead. */
+  /** Declares this member dead, as another does that has seen no renewal. */
   const revoke = (): void => {
     const { id } = manager.membership;
     members.set(id, encodeValue({ id, state: 'dead', renewal: 0, partitions: [] }));

@@ -68,7 +68,7 @@ async function run(seed: number): Promise<string[]> {
   const [allocator, owner] = [partitionAt(here), partitionAt(1 - here)];
   await Promise.all(partitions.map(async (partition) => partition.start()));
   const isSuccess = ({ code }: Answered): boolean => code === 'ok' || code === 'created' || code === 'no_content';
-  /** As a gateway: until there is an answer, under one operation id; or never again. */
+  /** Asks as a gateway does: until there is an answer, under one operation id; or once. */
   async function ask(partition: Partition, write: LooseWrite): Promise<Answered | undefined> {
     for (let attempt = 0; attempt < 40; attempt++) {
       if (!isCalm && random.once(20)) return undefined;

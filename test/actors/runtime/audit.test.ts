@@ -1,5 +1,5 @@
 /**
- * The lines of the audit in the runtime (ADR 42): a line is in the commit of what it tells of, its
+ * The lines of the audit in the runtime (ADR 42): a line is in the commit of its write, its
  * answer waits for it, and a repeated ask leaves no second one. In memory, where a commit can be
  * held and a process can die at any moment.
  */

@@ -6,7 +6,7 @@ import { operation } from '../support.ts';
 import { acme } from './records.ts';
 import { noReading } from '../../../lib/time/cautious-clock.ts';
 
-/** Of a write with a body that has an escape in it. */
+/** Outcome of a write with a body that has an escape in it. */
 export const outcome = () => ({
   op: operation(),
   atMs: 1,
@@ -24,7 +24,7 @@ export const tenantCommit = (number: number, more: Partial<Commit> = {}): Commit
   ...more,
 });
 
-/** As it is read: its values are bytes. */
+/** A commit as it is read, with values as bytes. */
 export const asRead = (commit: Commit): Commit => ({
   ...commit,
   changes: commit.changes.map(([key, value]) => [key, value === null ? null : bufferOf(value)]),

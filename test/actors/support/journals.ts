@@ -44,7 +44,7 @@ export function gatedJournals() {
       storeOf: () => ({ ...store, put: async (write, epoch) => (await opened) ?? store.put(write, epoch) }),
     }),
     shut: () => void (opened = new Promise((resolve) => (open = resolve))),
-    /** With an outcome: nothing was written, and that is what is said of it. */
+    /** Lets writes go on. With an outcome, nothing is written, and writes get that outcome. */
     open: (outcome?: WriteOutcome) => {
       opened = Promise.resolve(undefined);
       open(outcome);

@@ -26,7 +26,7 @@ export class MemoryBucket {
   get(key: string): Uint8Array | null {
     return this.#values.get(key)?.value ?? null;
   }
-  /** Without a fence: for a test that damages what is stored, or loses it. */
+  /** Writes without a fence, for a test that damages or loses stored values. */
   set(key: string, value: Uint8Array | string | null): void {
     const bytes = typeof value === 'string' ? Buffer.from(value) : value;
     this.#values.set(key, { key, value: bytes, revision: ++this.#sequence });

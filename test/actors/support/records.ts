@@ -31,7 +31,7 @@ export const fleetHost = (key: HostKey, more: Partial<FleetHost> = {}): FleetHos
   ...more,
 });
 
-/** Of the agent that is enrolled for a host. */
+/** Public key of the agent that is enrolled for a host. */
 export const agentKeyOf = (host: HostKey): string => `U${host.toUpperCase()}`;
 
 export function fleetOf(...hosts: readonly FleetHost[]): FleetView {

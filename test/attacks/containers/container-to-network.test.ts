@@ -24,7 +24,7 @@ const allowed = new Set([
   ...['tcp 10.1.2.3 5432', 'tcp 10.0.0.53 53', 'udp 10.0.0.53 53', 'tcp 10.77.0.1 9100', 'tcp fd00:1::5 5432'],
 ]);
 
-/** In the tenant network, where the container has it too. */
+/** Addresses in the tenant network, which the container has, too. */
 const foreign = { ipv4: '10.200.0.9', ipv6: 'fd5e:1:2::9' } as const;
 const sendFrom = `
 const net = require('node:net');

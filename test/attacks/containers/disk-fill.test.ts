@@ -31,7 +31,7 @@ t.test('disks', async (t) => {
     t.match(observation.message, new RegExp(`wrote \\d+ MiB.*limit is ${limit / MiB} MiB`));
   };
 
-  /** It is down, and stays so over some measurements. */
+  /** Checks that it goes down, and stays down over some measurements. */
   const stays = async (id: Parameters<typeof engine.only>[0], dockerId: string): Promise<void> => {
     await controlPlane.reported(id, ({ observation }) => observation.status === 'failed');
     const beats = controlPlane.beats().length;

@@ -12,7 +12,7 @@ import { layOut, nft, outside, patienceMs, reached, shortMs, tcp80 } from './mac
 
 t.setTimeout(180_000);
 
-/** By range, an address of it that the network has. */
+/** An address in each forbidden range, which the network has. */
 const forbidden = {
   'unique local': 'fc00:1::5',
   'the metadata service of AWS': 'fd00:ec2::254',

@@ -62,7 +62,7 @@ const peer = { id: 'p', name: order, ipv4: '10.0.0.2/32', state: 'active', netwo
 const escape = '\u001b';
 const coloursOf = (codes: string): RegExp => new RegExp(`${escape}\\[(?:${codes})m`, 'g');
 
-/** Without what colours of ours are, and the line ends of a terminal. */
+/** Output without our colours and the line ends of a terminal. */
 const bare = (out: string): string => out.replace(coloursOf('3[1-3]|90|39'), '').replaceAll('\r\n', '\n');
 
 const range = '\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069';

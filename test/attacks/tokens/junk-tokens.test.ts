@@ -47,7 +47,7 @@ async function start(t: Test, more: Environment = {}) {
   return { url, log };
 }
 
-/** As many as the budget has, and one more. */
+/** Sends as many requests as the budget has, and one more. */
 const spend = async (ask: () => Promise<number>): Promise<number[]> => {
   const statuses: number[] = [];
   while (statuses.length <= burst) statuses.push(await ask());

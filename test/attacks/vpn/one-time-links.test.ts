@@ -52,7 +52,7 @@ interface Link extends PeerLinkView {
   readonly url: string;
 }
 const newVerifier = (): string => randomBytes(32).toString('base64url');
-/** As its page does: the fragment never leaves the browser but in this body. */
+/** The token, as the page reads it: the fragment leaves the browser only in this body. */
 const tokenIn = (link: Link): string => new URL(link.url).hash.slice(1);
 
 async function redeem(token: string, verifier: string, at = url): Promise<Answer<RedeemedLink>> {

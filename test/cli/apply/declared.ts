@@ -17,7 +17,7 @@ export const empty: Found = {
   peers: new Map(),
 };
 
-/** One that is as a file declares it, and runs. */
+/** A container that runs as a file declares it. */
 export function foundAs(wanted: Wanted, name: string, change: Partial<FoundContainer['status']> = {}): FoundContainer {
   const one = wanted.containers.find((container) => container.name === name);
   if (one === undefined) throw new Error(`${name} is not declared`);

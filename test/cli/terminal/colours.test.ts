@@ -29,7 +29,7 @@ t.test('never with --json', (t) => {
   t.end();
 });
 
-/** As a terminal gets it. */
+/** A text as a terminal gets it. */
 function written(text: Text, isTTY = true): string {
   let all = '';
   const stream = { isTTY, write: (chunk: string) => (all += chunk) };

@@ -372,7 +372,7 @@ t.test('compute API', async (t) => {
       } while (next !== '');
       return found;
     };
-    /** They settle while this test looks: what one list shows, the other does. */
+    /** Waits until both lists show the same containers, which settle meanwhile. */
     const agree = async (what: string, one: () => Promise<Container[]>, other: () => Promise<Container[]>) =>
       eventually(
         what,

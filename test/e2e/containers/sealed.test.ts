@@ -16,7 +16,7 @@ t.setTimeout(300_000);
 const compute = '/api/v2/compute';
 const quick = { UPDATE_VERIFY: '1s', STOP_GRACE: '2s', RESTART_BACKOFF_MIN: '200ms' };
 const sum = (text: string): string => createHash('sha256').update(text).digest('hex');
-/** It says which values it has by their sums alone, and ends at once where the file says so. */
+/** Prints only checksums of its values, and ends at once if the file says so. */
 const script =
   'echo "file $(sha256sum < /run/db)"; echo "env $(printf %s "$TOKEN" | sha256sum)"; ls -l /run/db; ' +
   "grep -q broken /run/db && exit 3; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";

@@ -26,7 +26,7 @@ const usage = async (client: Client, query = '') => (await client.call<Answer>('
 const rowOf = async (client: Client, { id }: { id: string }) =>
   (await usage(client)).data.containers.find((row) => row.id === id);
 
-/** As the engine counts it, in whole milliseconds. */
+/** CPU time by the engine, in whole milliseconds. */
 const secondsIn = ({ cpu_stats }: Stats): number => Math.floor(cpu_stats.cpu_usage.total_usage / 1e6) / 1000;
 
 t.test('usage', async (t) => {

@@ -23,7 +23,7 @@ import { answering, port, small, tenantNetwork } from './tenant.ts';
 t.setTimeout(300_000);
 const deadlineMs = 20_000;
 const networks = '/api/v2/operator/networks';
-/** Of the wire between the device and the host (RFC 5737). */
+/** Addresses of the wire between the device and the host (RFC 5737). */
 const [hostAt, deviceAt] = ['198.51.119.1', '198.51.119.2'];
 /** Of the wire between the host and the internet, in place of which there is one machine. */
 const [uplinkAt, worldAt] = ['9.119.119.1', '9.119.119.2'];

@@ -8,7 +8,7 @@ import { open } from '../../integration/sessions/client.ts';
 export const compute = '/api/v2/compute';
 export const small = { cpu_limit: '0.5', mem_limit: '64m' };
 export const port = 7000;
-/** Says its name to everyone who connects. */
+/** A server that sends its name to everyone who connects. */
 export const answering = `nc -ll -p ${port} -e echo "I am $NAME"`;
 
 export function tenantNetwork(rig: Pick<Rig, 'baseUrl'>) {

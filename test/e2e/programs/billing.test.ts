@@ -15,7 +15,7 @@ t.setTimeout(300_000);
 type Row = Schemas['OperatorUsage'];
 
 interface Bill {
-  /** By the name of a container, in milliseconds of its runs. */
+  /** Milliseconds of runs, by the name of a container. */
   readonly lines: Readonly<Record<string, number>>;
   readonly total: number;
 }

@@ -13,7 +13,7 @@ type Event = Schemas['Event'];
 
 interface Posted {
   readonly events: readonly Event[];
-  /** It could not go on behind the id that it had. */
+  /** Present if the stream could not continue behind its last id. */
   readonly missed?: string;
 }
 

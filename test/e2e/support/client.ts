@@ -19,7 +19,7 @@ const compute = '/api/v2/compute';
 /** Longer than the deadline of any route; routes that make keys have a minute. */
 const callDeadlineMs = 90_000;
 
-/** Of a gateway of another release, whose document is another. */
+/** Accepts the answers of a gateway of another release, whose document differs. */
 export const anyAnswer = (): void => {};
 
 /** A client whose every answer is as the OpenAPI document says, or its test fails. */

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 import type { Rig } from './rig.ts';
 
 const program = join(repositoryRoot, 'dist', 'dev', 'longshore.js');
-/** Of one command. */
+/** Deadline of one command. */
 const deadlineMs = 300_000;
 
 export interface Ran {

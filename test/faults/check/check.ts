@@ -42,7 +42,7 @@ export function check(history: History): Finding[] {
   return findings;
 }
 
-/** For the terminal: the rule, the words, and the operations below them. */
+/** A finding for the terminal: the rule, the words, and the operations below them. */
 export const explain = ({ rule, tenant, words, operations }: Finding): string =>
   [`${rule}, ${tenant}: ${words}`, ...operations.map((operation) => `  ${describe(operation)}`)].join('\n');
 

@@ -90,7 +90,7 @@ interface Interval {
 }
 export interface Write extends Interval {
   readonly is: 'write';
-  /** It was acknowledged, so it took effect by then. Else it may have, once. */
+  /** True if it was acknowledged, so it took effect by then. Else it may have, once. */
   readonly mustHappen: boolean;
   readonly action: WriteAction;
 }
@@ -189,7 +189,7 @@ export function after(state: TenantState, action: WriteAction, terms: Terms): re
   }
 }
 
-/** Its update is over, and the new version stays. */
+/** The holding after the end of its update, with the new version. */
 const over = (holding: Holding): Holding =>
   holding.fallbacks.length === 0 ? holding : { ...holding, fallbacks: [], update: 'done' };
 

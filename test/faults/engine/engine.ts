@@ -22,7 +22,7 @@ export interface Running {
 }
 
 export interface TroubledEngine {
-  /** For DOCKER_HOST. */
+  /** A value for DOCKER_HOST. */
   readonly host: string;
   running(): readonly Running[];
   /** One sentence for each container that ran twice at the same time. */
@@ -105,7 +105,7 @@ export async function startTroubledEngine(
     return trouble;
   };
 
-  /** One that runs. */
+  /** A running container of the tenant. */
   const oneOf = (tenant: string): SimulatedContainer | undefined => {
     const up = model.running().filter(({ labels }) => labels[ours.tenant] === tenant);
     return up[random.below(Math.max(1, up.length))];

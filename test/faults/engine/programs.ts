@@ -16,7 +16,7 @@ export interface Series {
   /** Begins each of its lines; the number follows. */
   readonly prefix: string;
   lines: number;
-  /** By hand, and with it the lines that the agent had not read. */
+  /** Removed by hand, together with the lines that the agent had not read. */
   isRemoved: boolean;
 }
 

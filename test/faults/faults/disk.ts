@@ -49,7 +49,7 @@ function blockOf(storeDir: string, stream: string): { file: string; bytes: numbe
     .at(0);
 }
 
-/** Until a replica that was away has caught up. */
+/** Time in which a replica that was away catches up. */
 const catchUpMs = 2_000;
 
 async function loadFrom(world: World, stream: string, server: NatsPlaceName): Promise<void> {

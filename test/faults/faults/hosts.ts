@@ -73,7 +73,7 @@ const credentialsEnded: FaultKind = {
 
 /** Longer than an agent on a busy machine waits for an answer. */
 const stopAfterMs = 8_000;
-/** Until the agent has heard of an update. */
+/** Time in which the agent hears of an update. */
 const updateHeardMs = 500;
 
 async function restart(world: World, stopOnDisconnect: string): Promise<void> {

@@ -81,7 +81,7 @@ const cutOff = (name: string, places: readonly [Place, ...Place[]] | 'actors'): 
  * stale.
  */
 const minorityHold = { min: 9_000, max: 14_000 };
-/** Until programs whose connections were reset have found a server on their side. */
+/** Time in which programs with reset connections find a server on their side. */
 const gatherMs = 2_000;
 
 /**

@@ -29,7 +29,7 @@ export interface JobsLoad extends Load {
 }
 
 const clients = 3;
-/** Of one client; the oldest is deleted. */
+/** Jobs that one client keeps; it deletes the oldest. */
 const keptMost = 3;
 const runMaxMs = 3_000;
 const pauseMaxMs = 2_000;

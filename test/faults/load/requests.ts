@@ -25,7 +25,7 @@ export const fieldsOf = ({ tag, cpuMillis, memBytes }: Partial<Version>): object
 export const encoded = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 const decodeContainer = decoder(Type.Object({ data: Type.Union([Container, ContainerStatusView]) }));
 const decodeMade = decoder(Type.Object({ data: Container }));
-/** In the answer to a create. */
+/** The container in the answer to a create. */
 export const containerIn = (body: unknown): Container => decodeMade(encoded(body)).data;
 const decodeList = decoder(
   Type.Object({ data: Type.Array(Container), next_cursor: Type.Optional(Type.Union([Type.String(), Type.Null()])) }),

@@ -4,7 +4,7 @@
  */
 
 export const tenants = ['t1', 't2', 't3', 't4'] as const;
-/** Its containers crash, and the engine fails some calls about them. */
+/** A tenant whose containers crash, and for whom some calls of the engine fail. */
 export const unluckyTenant = 't4';
 /**
  * A start of a container that failed or backs off raises its generation, and only its host knows
@@ -19,7 +19,7 @@ export const exactTenants: readonly string[] = ['t1', 't2'];
 export const goodTags = ['latest', 'stable', 'next'] as const;
 export const crashingTag = 'crashing';
 export const missingTag = 'missing';
-/** Its pull does not end. */
+/** A tag whose pull does not end. */
 export const slowTag = 'slow';
 const allTags = [...goodTags, ...goodTags, crashingTag, missingTag] as const;
 /**
@@ -30,7 +30,7 @@ export const tagsOf = (tenant: string): readonly [string, ...string[]] =>
   exactTenants.includes(tenant) ? goodTags : allTags;
 
 /**
- * Of these two no history is kept. The containers of the first live long and are updated again and
+ * Two tenants without a history. The containers of the first live long and are updated again and
  * again; those of the second are jobs.
  */
 export const updatesTenant = 'updates';
@@ -62,7 +62,7 @@ export const caps = { containers: 6, cpuMillis: 2_000, memBytes: 768 * 1024 ** 2
 export const homeOf = (tenant: string): number => (tenants as readonly string[]).indexOf(tenant) % 2;
 
 /**
- * Of these tenants only the first client writes, and seldom; the others read at the other gateway.
+ * Tenants of which only the first client writes, and seldom; the others read at the other gateway.
  * An owner that is cut off during a write discards its memory, so for a busy tenant a read would
  * hardly ever find any.
  */

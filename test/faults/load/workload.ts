@@ -84,7 +84,7 @@ interface Worker {
   readonly http: HttpClient;
   readonly onlyReads: boolean;
   readonly pauseMaxMs: number;
-  /** By container: others may have changed it since. */
+  /** Declarations that were read, by container: others may have changed them since. */
   readonly read: Map<string, Read>;
   readonly home: number;
   awayUntilMs: number;

@@ -15,18 +15,18 @@ export interface Growth {
 }
 
 export interface Memory {
-  /** Of each process that lived long enough; a restart makes another process. */
+  /** Growth of each process that lived long enough; a restart makes another process. */
   growths(): Growth[];
   stop(): void;
 }
 
 const sampleEveryMs = 1_000;
-/** Until then a program fills its caches and its heap. */
+/** Time in which a program fills its caches and its heap. */
 const warmUpMs = 20_000;
 /** The first and the last samples that are compared; a process must live long enough for both. */
 const windowMs = 10_000;
 
-/** Undefined where the process is gone, or the system is not Linux. */
+/** `undefined` if the process is gone, or the system is not Linux. */
 export function rssBytes(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

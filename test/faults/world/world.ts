@@ -37,12 +37,12 @@ export interface World {
   /** The state folder of the agent. */
   readonly agentFolder: string;
   readonly nats: NatsCluster;
-  /** With one actors process there is no a2. */
+  /** Programs by place; with one actors process there is no a2. */
   readonly processes: ReadonlyMap<Place, Controlled>;
   /** Programs that ended by themselves; the harness started them again. */
   readonly endings: readonly string[];
   readonly gateways: readonly Gateway[];
-  /** Undefined without network namespaces. */
+  /** `undefined` without network namespaces. */
   readonly wire: Wire | undefined;
   readonly engine: TroubledEngine;
   /** Settings of the agent, for its next start. */
@@ -230,7 +230,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
   };
   await launch('h1', agentSettings, { port: agentPort, path: '/readyz' });
   await api.hostIsUp(operator, hostKey, AbortSignal.timeout(hostDeadlineMs));
-  // The token that the agent has in its settings is good for nothing now, as in a later month.
+  // A new join token makes the one in the agent's settings invalid, as in a later month.
   await api.joinToken(operator, { key: hostKey, region: 'default' });
 
   const watcher = await connectWatcher(nats);

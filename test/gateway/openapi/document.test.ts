@@ -84,7 +84,7 @@ t.test('every route is in it, with every status that it may answer, and nothing 
   t.end();
 });
 
-/** Its schema, or that of its items, is a reference. */
+/** True if its schema, or that of its items, is a reference. */
 const isNamed = ({ $ref, items }: Schema = {}): boolean => $ref !== undefined || items?.$ref !== undefined;
 
 t.test('every body and every answer has a name in schemas/components.ts', (t) => {

@@ -42,7 +42,7 @@ function stage(t: { teardown(done: () => void): void }) {
     wire,
     over,
     near,
-    /** Until the bridge has looked at the time. */
+    /** Resolves after the bridge has looked at the time. */
     look: () => new Promise((resolve) => setTimeout(resolve, 2 * limits.sessionLookMs)),
     pass: (ms: number) => void (nowMs += ms),
     tick: () => new Promise((resolve) => setImmediate(resolve)),

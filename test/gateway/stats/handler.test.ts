@@ -58,7 +58,7 @@ function stage() {
     });
     return Promise.resolve(statsHandler(services)(call));
   };
-  /** Of the session with this number. */
+  /** Sends stats of the session with this number. */
   const tell = async (stats: object, number = 0): Promise<void> => {
     await until('the session is open', () => hosts[number] !== undefined && hosts[number].far.room() > 0);
     hosts[number]?.far.control({ type: 'stats', stats });

@@ -145,10 +145,10 @@ export const nasty: readonly string[] = [
   'PROXY evil:1; DIRECT',
 ];
 
-/** Those that no host, network or id may hold, wherever it holds them. */
+/** Texts that no host, network or id may contain. */
 export const breaking: readonly string[] = nasty.filter((text) => /[^A-Za-z0-9.-]/.test(text));
 
-/** For the name of an assertion: TAP gives `#`, backslashes and line ends a meaning of its own. */
+/** A text for the name of an assertion: in TAP, `#`, backslashes and line ends have a meaning. */
 export const label = (text: string): string =>
   text
     .slice(0, 40)

@@ -24,7 +24,7 @@ const reading = (stateDir: string) =>
     disk: quietDisk(),
     log: quietLog,
   });
-/** As a process reads it that starts now. */
+/** The file as a process reads it that starts now. */
 const read = async (stateDir: string): Promise<string[]> => {
   const { file, lines } = await reading(stateDir);
   return [file, ...lines].flatMap((part) => part?.says ?? []);

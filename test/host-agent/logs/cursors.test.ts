@@ -17,7 +17,7 @@ const cursor = (seq: number): Cursor => {
   const at = { file: '1:2', offset: seq * 100, ts, stdout: place, stderr: { ...place, ts: '' } };
   return { dockerId: 'd', place: { ts, stream: 'stdout', nth: 0 }, seq, at };
 };
-/** As a process reads them that starts now. */
+/** The cursors as a process reads them that starts now. */
 const seen = async (stateDir: string, ids: readonly ContainerId[]): Promise<Cursor[]> => {
   const cursors = await loaded(stateDir);
   return ids.map((id) => cursors.of(id, 'd'));

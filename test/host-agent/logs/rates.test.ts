@@ -1,4 +1,4 @@
-/** Whose block goes next, and how many bytes may go per second. */
+/** The choice of the next block, and the bytes per second. */
 import fc from 'fast-check';
 import t from 'tap';
 import { createLogTurns, TokenBucket, type LogRates } from '../../../host-agent/logs/rates.ts';

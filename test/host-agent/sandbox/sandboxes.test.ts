@@ -53,7 +53,7 @@ async function rig(t: Test, changes: Partial<SandboxesParts> = {}) {
     pool,
     from,
     wanted,
-    /** As after each list of the engine. */
+    /** Looks as the agent does after each list of the engine. */
     look: async () => pool.look(await inventory(engine), (id) => wanted.has(id)),
     /** The container of the engine that runs in this sandbox. */
     place: async (number: number, sandbox: string, more: Record<string, string> = {}) => {

@@ -20,7 +20,7 @@ export interface AgentProcess {
   readonly lines: LogLine[];
   readonly stateDir: string;
   readonly child: ChildProcess;
-  /** Undefined while it runs. */
+  /** `undefined` while it runs. */
   exitCode(): number | undefined;
   exited(): Promise<number>;
   kill9(): Promise<void>;

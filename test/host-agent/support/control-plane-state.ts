@@ -18,7 +18,7 @@ export interface State {
   readonly held: Map<ContainerId, number>;
   /** Containers that were placed elsewhere. */
   readonly gone: Set<ContainerId>;
-  /** Of these, those that were deleted there. */
+  /** The removed containers that were deleted there. */
   readonly erased: Set<ContainerId>;
   readonly revisions: number[];
   session: number;

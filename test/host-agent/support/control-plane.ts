@@ -61,7 +61,7 @@ export interface ControlPlane {
   desireAll(desires: readonly Desire[]): DesiredContainer[];
   /** Declares another version of a container, in the place of what runs (ADR 35). */
   update(id: ContainerId, desire: Desire): DesiredContainer;
-  /** Hears how the update of a container ended: forgets one of its versions. */
+  /** Learns the end of a container's update: forgets one of its versions. */
   settle(id: ContainerId): void;
   /** Changes how much a container may write; nothing else of it, and not its generation. */
   raise(id: ContainerId, disk_bytes: number): void;

@@ -270,7 +270,7 @@ t.test('the hours of a span add up to the whole', (t) => {
   t.end();
 });
 
-/** Of the host: more CPU time than any, and the memory of the run. */
+/** Capacity of the host: more CPU time than any, and the memory of the run. */
 const most = { cpu_millis: 10 ** 9, mem_bytes: 7, containers: 1 };
 
 t.test('an hour that a clock shows again and again holds no more than owners take', (t) => {

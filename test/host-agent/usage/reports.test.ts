@@ -289,7 +289,7 @@ async function afterClockAhead(t: Test, aheadMs: number) {
   return all;
 }
 
-/** As an owner does: takes what is in time, and sums up what it has taken by container and hour. */
+/** An owner: takes what is in time, and sums it up by container and hour. */
 function ownerOf(nowMs: () => number) {
   const taken = new Map<string, number>();
   return {

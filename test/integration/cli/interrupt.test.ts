@@ -61,7 +61,7 @@ const explained = { reason: null, message: null, addresses: [] };
 const pending = { id: web.id, status: 'pending', desired: 'running', generation: 1, ...explained };
 const atWeb = `${compute}/${web.id}`;
 const policy = { [`GET ${atWeb}/policy`]: ok({ restart: 'always', health: null }) };
-/** It does not become what it is waited for to be. */
+/** A container that never gets the awaited status. */
 const waited = { ...policy, [`GET ${atWeb}/status`]: ok(pending), [`GET ${atWeb}/wait`]: {} };
 const listed = { [`GET ${compute}`]: ok([web, db]) };
 

@@ -24,7 +24,9 @@ export interface MachineCopy {
 interface RunOptions {
   readonly prepare: readonly string[];
   readonly deadlineMs: number;
-  /** Of the script; by default that of a person's shell: tap sets variables for every process. */
+  /**
+   * Variables of the script; by default those of a person's shell: tap sets some for every process.
+   */
   readonly env?: Readonly<Record<string, string>>;
 }
 

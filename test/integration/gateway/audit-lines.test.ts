@@ -54,7 +54,7 @@ async function once(token: string | undefined, method: string, path: string, bod
   return { requestId, status: response.status, text, ...json };
 }
 
-/** As a client does: what a machine with much else to do answered too late is asked again. */
+/** Sends a request as a client does: again, if a busy machine answered too late. */
 async function call(...request: Parameters<typeof once>): ReturnType<typeof once> {
   let answer = await once(...request);
   await until('an answer in time', async () => {
@@ -279,7 +279,7 @@ const cases: readonly Case[] = [
   { ...asOperator, route: 'network.remove', path: `${operatorApi}/networks/office`, status: 204 },
 ];
 
-/** Of all lines, those of a request, once it has as many as it will have. */
+/** Lines of a request, once there are as many as there will be. */
 async function linesOf(requestId: string, wanted = 1): Promise<readonly AuditLine[]> {
   let found: readonly AuditLine[] = [];
   await until('the line is in the stream', async () => (found = of(requestId, await allAudit())).length >= wanted);

@@ -58,7 +58,7 @@ const revoke = async (url: string, tenant: string, body: unknown): Promise<numbe
   return response.status;
 };
 
-/** For the message of an assertion: which gateway got requests, and what it knows. */
+/** Text for the message of an assertion: the requests of each gateway, and what it knows. */
 async function seenBy({ url, registry, nc }: RunningGateway): Promise<string> {
   const counted = /^longshore_gateway_(?:requests_total|revocations|ready|retries_total)\b.*$/gm;
   const lines = (await registry.metrics()).match(counted) ?? [];

@@ -148,7 +148,7 @@ t.test('a gateway with the vault’s keys', async (t) => {
   });
 });
 
-/** Of a gateway that may not hear agents. */
+/** Credentials of a gateway that may not hear agents. */
 async function narrowCredentials(folder: string): Promise<string> {
   const credentials = await credentialsOfCp(ground.nats.credsFile, (publicKey) => {
     const { sub, ...others } = gatewayPermissions(publicKey);

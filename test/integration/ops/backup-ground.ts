@@ -52,7 +52,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** As by the program that wrote it: with its checksum. */
+/** Replaces text in the manifest, with a new checksum, as the program that wrote it would. */
 export function replaceInManifest(folder: string, found: string | RegExp, by: string): void {
   const path = join(folder, 'manifest.json');
   writeFileSync(path, readFileSync(path, 'utf8').replace(found, by));

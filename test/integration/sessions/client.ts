@@ -16,7 +16,7 @@ export interface Refusal {
 
 export interface OpenSession {
   readonly socket: WebSocket;
-  /** Of an exec by channel, of a forward in 0. */
+  /** Received bytes by channel; those of a forward have the channel 0. */
   bytes(channel: number): Buffer;
   count(channel: number): number;
   /** Control messages of the host and of the gateway. */

@@ -34,7 +34,7 @@ export interface EngineOptions {
 }
 
 export class Engine {
-  /** By the engine's id. */
+  /** Copies by the engine's id. */
   readonly copies = new Map<string, Copy>();
   readonly #options: EngineOptions;
   #made = 0;

@@ -125,7 +125,7 @@ export class Gateway {
   }
 }
 
-/** Those of one name are as large as may be, those of another are larger. */
+/** Variables by the container's name: `n4` has the largest that are allowed, `n5` larger ones. */
 function environmentOf(name: string): Record<string, string> {
   if (name === 'n4') return { A: 'x'.repeat(variables.most) };
   return name === 'n5' ? { A: 'x'.repeat(variables.tooMany) } : {};

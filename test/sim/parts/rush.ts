@@ -73,7 +73,7 @@ const isBusy: ReadonlySet<string> = new Set(['unavailable', 'rate_limited']);
 
 const journals = Array.from({ length: journalBuckets }, (_, number) => bucketStream(buckets.journal.bucket(number)));
 
-/** Its writes are all refused, and each leaves a line in the audit. */
+/** Sends writes that are all refused, and each leave a line in the audit. */
 async function askForNothing(
   { gateway, newToken, nats: { world } }: RushOptions,
   tenant: TenantId,

@@ -20,7 +20,7 @@ import { causeOf } from './audit.ts';
 import { badTag, isUp, type Engine } from './engine.ts';
 import type { Gateway } from './gateway.ts';
 
-/** Its images need a login. */
+/** A registry whose images need a login. */
 export const privateRegistry = 'private.test';
 const names = ['a', 'b', 'c'] as const;
 const tags = ['1', '2', badTag] as const;

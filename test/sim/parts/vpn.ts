@@ -117,7 +117,7 @@ export async function liveOnVpn(
   }
 }
 
-/** As a load would read them, but without a seal: their members go on. */
+/** Records as a load would read them, but without a seal: their members go on. */
 async function journalled(nc: NatsConnection, partition: number, mark: Mark): Promise<Commit[]> {
   const commits: Commit[] = [];
   for (const member of mark.journals) {

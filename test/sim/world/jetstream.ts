@@ -42,7 +42,7 @@ const unavailable = 10008;
 
 const expected = 'Nats-Expected-Last-Subject-Sequence';
 
-/** As much as a fence and a batch take of a message. */
+/** Bytes of a message for a fence and a batch. */
 export const headBytes = 512;
 
 /** A stream without a leader is silent; one without resources refuses. */

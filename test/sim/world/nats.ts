@@ -43,7 +43,7 @@ type Callback = (error: Error | null, message: Msg) => void;
 interface Interest {
   readonly connection: Connection;
   readonly subject: string;
-  /** Of a pattern, which has a `*`. */
+  /** Matches a pattern, which has a `*`; `undefined` for a plain subject. */
   readonly tokens: RegExp | undefined;
   readonly callback: Callback;
 }
@@ -239,7 +239,7 @@ export class Connection {
     });
   }
 
-  /** Its process has ended, or is leaving. */
+  /** Closes it: its process has ended, or is leaving. */
   close(): Promise<void> {
     this.#isClosed = true;
     for (const interest of this.#interests) this.#nats.remove(interest);

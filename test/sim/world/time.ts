@@ -34,7 +34,7 @@ export interface Process {
   /** Offset of its wall clock. */
   wallOffsetMs: number;
   state: 'running' | 'paused' | 'dead';
-  /** Until then it works on something and can do nothing else. */
+  /** Time until which it works on something and can do nothing else. */
   busyUntilMs: number;
   /** Events that came while it was paused. */
   readonly due: Event[];

@@ -17,7 +17,7 @@ export type Streamed =
   | {
       readonly kind: 'logs';
       readonly container: SimulatedContainer;
-      /** As the API has it: seconds and their fraction, inclusive. */
+      /** Time in the form of the API: seconds and their fraction, inclusive. */
       readonly since: string;
       readonly isFollowing: boolean;
     }
@@ -42,7 +42,7 @@ export function labelsAsked(query: URLSearchParams): Labels {
   return Object.fromEntries(label.map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]));
 }
 
-/** Of events. */
+/** Event types that a query asks for. */
 function typesAsked(query: URLSearchParams): string[] {
   const { type = [] } = JSON.parse(query.get('filters') ?? '{}') as { type?: string[] };
   return type;

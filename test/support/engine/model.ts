@@ -18,7 +18,7 @@ export interface SimulatedContainer {
   readonly id: string;
   readonly name: string;
   readonly labels: Labels;
-  /** As the call named it: a reference or an id. */
+  /** Image as the call named it: a reference or an id. */
   readonly image?: string;
   readonly network: string | null;
   /** Ports that it publishes while it runs. */
@@ -48,7 +48,7 @@ export interface Answer {
   readonly body?: unknown;
 }
 
-/** Of containers of tenants. */
+/** Counts of tenants' containers. */
 export interface EngineCounts {
   running: number;
   created: number;
@@ -97,7 +97,7 @@ export class EngineModel {
   readonly #hasEveryImage: boolean;
   readonly #containers = new Map<string, SimulatedContainer>();
   readonly #byName = new Map<string, SimulatedContainer>();
-  /** By Longshore's container id, because agents ask for one container at a time. */
+  /** Containers by Longshore's container id, because agents ask for one container at a time. */
   readonly #byContainer = new Map<string, Set<SimulatedContainer>>();
   readonly #images = new Map<string, string>();
   readonly #networks: Network[] = [];
@@ -125,7 +125,7 @@ export class EngineModel {
     return [...this.#containers.values()].filter(({ labels }) => ours.container in labels);
   }
 
-  /** Those of tenants that run. */
+  /** Running containers of tenants. */
   running(): SimulatedContainer[] {
     return this.ofTenants().filter(({ state }) => state.status === 'running');
   }
@@ -135,7 +135,7 @@ export class EngineModel {
     return network?.startsWith(shared) === true ? this.#containers.get(network.slice(shared.length)) : undefined;
   }
 
-  /** Of its first process, while it runs: no process of this machine has it. */
+  /** Id of its first process, while it runs: no process of this machine has it. */
   pidOf(id: string): number {
     return 2 ** 30 + (Number.parseInt(id.slice(0, 6), 16) || 0);
   }

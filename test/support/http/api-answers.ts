@@ -26,7 +26,7 @@ const document = JSON.parse(JSON.stringify(openApiDocument(routes, '0.0.0', true
 
 export interface Answered {
   readonly method: string;
-  /** With its query, if it had one. */
+  /** Path and query. */
   readonly path: string;
   readonly status: number;
   readonly headers: Headers;

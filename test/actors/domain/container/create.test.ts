@@ -73,7 +73,7 @@ function world(free?: number) {
     const seen = observation('running', network === undefined ? {} : { network });
     apply(state, { records: [{ ...record, observed: seen }], deletes: [], events: [], effects: [] });
   };
-  /** Its host has brought in the newest version, or gone back. */
+  /** Ends an update as its host reports it: the newest version runs, or the former one. */
   const settle = (id: ContainerId, phase: 'done' | 'rolled_back'): void => {
     const update = { since: get(id).update?.since ?? 0, phase, reason: null, message: null };
     const next = handleUpdate(get(id), itemOf(get(id), { update }), context());

@@ -70,7 +70,7 @@ const filters: fc.Arbitrary<FindFilter> = fc.record(
   { requiredKeys: [] },
 );
 
-/** Of one tenant in the order of their creation, as its owner creates them. */
+/** Containers of one tenant in the order of their creation, as its owner creates them. */
 const inOrder = (all: readonly ContainerRecord[]): ContainerRecord[] =>
   all.toSorted((one, other) => one.insertedAtMs - other.insertedAtMs || (one.id < other.id ? -1 : 1));
 

@@ -40,7 +40,7 @@ function world(more: Partial<ContainerRecord> = {}, hosts = fleet) {
     apply(state, made.changes);
     return made;
   };
-  /** As it is, with these parts. */
+  /** The present declaration with other parts. */
   const declaration = (parts: Partial<Declaration> = {}): Declaration => ({
     spec: record().spec,
     policy: record().policy ?? defaultPolicy,

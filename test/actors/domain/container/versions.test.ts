@@ -43,7 +43,7 @@ function world(more: Partial<ContainerRecord> = {}) {
     record,
     patch: (patch: object) => write('container.update', { patch }),
     pull: (patch: object = {}) => write('container.update', { patch, pull: 'always' }),
-    /** Its host says which image it has. */
+    /** Reports the image that its host has. */
     runs: (digest: string) => {
       const seen = observation('running', { image: { digest, resolved_at: '2026-01-01T00:00:00.000Z' } });
       apply(state, observe(state, h1, 1, itemOf(record(), { observation: seen, seq: ++seq }), context));
@@ -51,7 +51,9 @@ function world(more: Partial<ContainerRecord> = {}) {
     policy: (policy: object) => write('policy.put', { policy: { ...defaultPolicy, ...policy } }),
     stop: () => write('container.stop', {}),
     rollback: (version: number) => write('container.rollback', { version }),
-    /** As an owner of the last release changes it: it keeps what it does not know. */
+    /**
+     * Changes it as an owner of the last release does, which keeps fields that it does not know.
+     */
     put: (change: Partial<ContainerRecord>) =>
       apply(state, { records: [{ ...record(), ...change }], deletes: [], events: [], effects: [] }),
     tell: (

@@ -1,4 +1,4 @@
-/** Of which containers a host may say what they used (invariant A7). */
+/** Containers for which a host may report usage (invariant A7). */
 import t from 'tap';
 import { judgeUsage } from '../../../../actors/domain/host/usage.ts';
 import { defaultTenant } from '../../../../schemas/api/tenant.ts';

@@ -190,7 +190,7 @@ t.test('among many processes, a heartbeat goes to one', async (t) => {
 
 t.test('hosts whose owner is silent are heard by each process itself', async (t) => {
   await onGround(64, async (ground) => {
-    // One tells nothing.
+    // One process publishes nothing.
     ground.start(9, (index) => index !== 3);
     await ground.pass(5 * limits.beatIntervalMs);
     t.ok(ground.areUp());

@@ -6,7 +6,7 @@ import { worldOf, writes, type WriteName } from './writes.ts';
 
 t.setTimeout(300_000);
 const used = { status: 409, body: { error: 'conflict', reason: 'key_used' } };
-/** Whose answers show something once. */
+/** Writes whose answers show a secret once. */
 const secret: ReadonlySet<WriteName> = new Set<WriteName>([
   'key.create',
   'peer.create',

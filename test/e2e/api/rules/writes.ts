@@ -48,7 +48,10 @@ async function patiently<T>(call: () => Promise<Reply<T>>): Promise<Reply<T>> {
   }
 }
 
-/** Of all worlds of this process, which share a stack: each has a pool and a port of its own. */
+/**
+ * Number of networks of all worlds in this process. They share a stack, so each network has its own
+ * pool and port.
+ */
 let networks = 0;
 
 export async function worldOf(rig: Stack): Promise<World> {

@@ -1,4 +1,4 @@
-/** For how long a wait knows a container to be up. */
+/** Time for which a wait knows a container to be up. */
 import t from 'tap';
 import { uptimes } from '../../../../gateway/streams/wait/handler.ts';
 import type { StatusSeen } from '../../../../schemas/wire/answers.ts';

@@ -29,7 +29,7 @@ function pulling() {
   return { stream, say, ended, heard };
 }
 
-/** Says it again and again, for twice the allowed silence. */
+/** Repeats a message, for twice the allowed silence. */
 async function repeatedly(say: (round: number) => void, ended: Promise<unknown>): Promise<boolean> {
   let isOver = false;
   void ended.then(() => (isOver = true));

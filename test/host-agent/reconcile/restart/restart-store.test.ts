@@ -36,7 +36,7 @@ t.test('the rest of a wait survives a restart, whatever the wall clock does', (t
 const time = { wallMs: () => nowMs, steadyMs: () => nowMs, maxWaitMs: 60_000 };
 const storeIn = async (stateDir: string): Promise<RestartStore> =>
   loadRestartStore(stateDir, time, quietDisk(), quietLog);
-/** As a process reads it that starts now. */
+/** The states as a process reads them that starts now. */
 const seen = async (stateDir: string, ids: readonly ContainerId[]) => {
   const store = await storeIn(stateDir);
   return { failures: ids.map((id) => store.of(id).failures), word: store.orphans().word };

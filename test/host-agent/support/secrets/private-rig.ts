@@ -5,7 +5,7 @@ import { startPrivateRegistry, username, type AuthKind } from '../../../support/
 import type { Desire } from '../control-plane-state.ts';
 import { startRig, steady } from '../rig.ts';
 
-/** Of its own content: an engine may have an image of the same. */
+/** An image with its own content: an engine may have one with the same. */
 const imageOf = (repository: string) => ({ repository, tag: '1', cmd: ['sh', '-c', `${steady} # ${randomUUID()}`] });
 
 export async function privateRig(t: Test, kind: AuthKind) {

@@ -18,7 +18,7 @@ export interface Mistakes {
 
 export interface WrongProvider {
   readonly issuer: string;
-  /** Of the next sign-in. */
+  /** Mistakes in the next sign-in. */
   mistakes: Mistakes;
   /** The nonce of the last visit. */
   nonce: string;

@@ -15,7 +15,7 @@ interface PeerTimes {
 }
 
 const office = { endpoint: 'vpn.example.com', ipv4_pool: '10.86.0.0/24', ipv6_pool: 'fd86::/64', tenants: null };
-/** Those whose bytes follow from the records alone; a bundle has a salt. */
+/** Files whose bytes follow from the records alone; a bundle has a salt. */
 const files = ['config/:id', ...['json', 'ps1', 'swanctl'].map((format) => `profile/:id?format=${format}`)];
 
 t.test('files_changed_at moves with the files', async (t) => {

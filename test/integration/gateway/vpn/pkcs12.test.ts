@@ -194,7 +194,7 @@ t.test('NSS lists and imports a bundle', withNss, async (t) => {
   }
 });
 
-/** Also strings with lone surrogates: a JavaScript string need not be valid text. */
+/** Names that include lone surrogates: a JavaScript string need not be valid text. */
 const anyName = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 64 }),
   fc.string({ unit: 'grapheme', maxLength: 32 }),

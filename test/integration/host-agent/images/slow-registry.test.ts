@@ -1,6 +1,6 @@
 /**
  * A real registry behind a proxy that trickles: it holds up its own tenant alone, its progress is
- * told, and what an engine has fetched before it was killed is not fetched again.
+ * reported, and layers that an engine had before it was killed are not fetched again.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -64,7 +64,7 @@ async function startWorld(t: Test, hostCredentialsTtlMs = ttlMs) {
     gateway,
     call,
     engine,
-    /** As a restart of actors, which read their files again. */
+    /** Does what a restart of actors does, which reads their files again. */
     restartOwner: async () => {
       await owner.stop();
       owner = await startOwner();
@@ -133,7 +133,7 @@ t.test('an agent that was off until its credentials ended comes back, and a fenc
   const ended = (): boolean => (lifetimeOf(identityIn(stateDir).jwt)?.untilMs ?? Infinity) <= Date.now();
   await until('the end of its credentials', ended, undefined, 60_000);
 
-  // The token that it has joined with is still in its settings, and good for nobody now.
+  // The join token is still in its settings, and not valid any more.
   t.match(await call('POST', `${operatorApi}/hosts/h1/join-token`), { status: 201 });
   const second = startAgent(t, world, stateDir, token);
   await second.logged('session_started');

@@ -1,5 +1,5 @@
 /**
- * Lines are told exactly once while the engine rotates its files: under a reader that keeps up, one
+ * Lines are sent exactly once while the engine rotates its files: under a reader that keeps up, one
  * that is killed, and one that comes back after the files that it read are gone.
  */
 import t from 'tap';

@@ -70,7 +70,7 @@ t.test('a sandbox that is taken from its network is replaced, with its container
     ...(await rig.script('listening', `mkdir -p /www; echo hello > /www/index.html; httpd -p 8080 -h /www; ${steady}`)),
     ports: [8080],
   });
-  /** It is in another sandbox than this one, and answers at what is reported. */
+  /** Checks that it is in another sandbox, and answers at the reported address. */
   const answersIn = async (other: string): Promise<string> => {
     await until('it answers from another sandbox', async () => {
       const sandbox = await engine.networked(id).catch(() => undefined);

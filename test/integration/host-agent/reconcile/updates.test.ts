@@ -7,7 +7,7 @@ import { until } from '../../../support/until.ts';
 
 t.setTimeout(240_000);
 
-/** Says its version on port 8080. */
+/** A server that shows its version on port 8080. */
 const serving = `mkdir -p /tmp/www; echo "$VERSION" > /tmp/www/index.html; httpd -p 8080 -h /tmp/www; ${steady}`;
 const crashing = 'echo about to crash; exit 3';
 const quickly = { UPDATE_VERIFY: '1500ms' };

@@ -1,7 +1,7 @@
 /**
  * A host with the program of the tenant network and, in place of an engine's sandboxes, network
  * namespaces that look like them: IPv6 is off, and there is no other interface. In each lives a
- * process that connects and listens as it is told.
+ * process that connects and listens on orders of the test.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -21,7 +21,10 @@ const tools = ['nft', 'ping', 'wg', 'wireguard-go'] as const;
 const skip =
   canStartEngine || inCi ? await skipWithoutTools(...tools) : 'entering network namespaces needs Linux and root';
 const port = 7000;
-/** Of sixty: a busy machine may lose one; a peer that is cut loses all until its next handshake. */
+/**
+ * Of sixty echoes: a busy machine may lose one; a peer that is cut off loses all until its next
+ * handshake.
+ */
 const uncutPings = 58;
 const [first, second] = ['h1' as HostKey, 'h2' as HostKey];
 const office = 'office' as NetworkName;

@@ -18,7 +18,7 @@ export interface Wish {
   readonly kinds: readonly Kind[] | undefined;
   /** Parts of paths; all files if empty. Files that are named need not be of the default kinds. */
   readonly names: readonly string[];
-  /** Also each file that imports one of these compiled files, except nightly ones. */
+  /** Adds each file that imports one of these compiled files, except nightly ones. */
   readonly changed: readonly string[];
 }
 
@@ -38,8 +38,8 @@ export function select(all: readonly string[], { kinds, names, changed }: Wish, 
 }
 
 /**
- * Of the files that take turns, only those whose turn it is; so many `turns` one after another have
- * them all, and each takes as long.
+ * Leaves only the files whose turn it is of those that take turns; so many `turns` one after
+ * another have them all, and each takes as long.
  */
 export function whoseTurnItIs(
   files: readonly string[],

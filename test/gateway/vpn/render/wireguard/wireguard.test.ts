@@ -12,8 +12,8 @@ const known: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * As strict as the apps of Apple's platforms: a key that is not known, or comes twice, fails; a
- * comment does here as well.
+ * A parser as strict as the apps of Apple's platforms: an unknown or repeated key fails; here, a
+ * comment does as well.
  */
 function parse(conf: string): Section[] {
   const sections: [string, Map<string, string>][] = [];
