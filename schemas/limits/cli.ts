@@ -19,7 +19,7 @@ export const cli = {
   cliStableSecondsMax: 300,
   /** Input from standard input or a file: a secret, a token, a file for `apply`. */
   cliInputBytes: 1 * MiB,
-  /** `apply`: files that a Compose file names, values with all aliases in full, levels in a file. */
+  /** `apply`: files that a Compose file names, values after all aliases, levels of a file. */
   applyNamedFiles: 64,
   applyExpandedValues: 100_000,
   applyDepth: 100,

@@ -29,8 +29,7 @@ const inBraces = /^([A-Za-z_][A-Za-z0-9_]*)(?:(:?)([-?+])([^]*))?$/;
 
 /** @throws BadVariable */
 export function interpolated(text: string, variables: Variables, depth = 0): string {
-  if (depth > depthMax)
-    throw new BadVariable(`variables are nested deeper than ${depthMax} levels`);
+  if (depth > depthMax) throw new BadVariable(`variables are nested deeper than ${depthMax} levels`);
   let result = '';
   for (let at = 0; at < text.length;) {
     const dollar = text.indexOf('$', at);

@@ -71,7 +71,7 @@ t.test('a cluster keeps the range of IPv4 addresses that it was given first', as
     });
 });
 
-t.test('a joining process asks no stream leader but the cluster record’s: another may be away for seconds', async (t) => {
+t.test('a joining process asks no stream leader but the cluster record’s, as others may be away', async (t) => {
   const { nats, join } = await start(t);
   await join();
   const listener = await controlPlane(nats);
