@@ -60,7 +60,7 @@ export interface AgentParts {
   readonly identity: Identity;
   readonly seed: Uint8Array;
   readonly registry: Registry;
-  /** Undefined: nothing is traced. */
+  /** `undefined` if tracing is off. */
   readonly tracer?: Tracer | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -255,7 +255,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   });
 }
 
-/** The processes of an engine on another machine are not seen here. */
+/** `undefined` for an engine on another machine: its processes are not visible here. */
 const processesOf = ({ DOCKER_HOST }: AgentSettings): ProcessTree | undefined =>
   isHere(DOCKER_HOST) ? createProcessTree() : undefined;
 
@@ -264,7 +264,7 @@ const engineWord = (monitor: EngineMonitor): string => {
   return status.phase === 'up' ? status.version : engineAway;
 };
 
-/** Null with `LONGSHORE_SANDBOX=off`, and before the engine has listed its containers. */
+/** `null` with `LONGSHORE_SANDBOX=off`, and before the engine has listed its containers. */
 const freePorts = ({ sandboxes }: Containers): number | null => sandboxes?.freePorts() ?? null;
 
 const gaugesOf = ({

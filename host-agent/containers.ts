@@ -68,7 +68,9 @@ import { capacityOf, type Machine } from './desired/capacity.ts';
 import { containersOf } from './desired/desired-set.ts';
 import { createWorkload, type Workload } from './desired/workload.ts';
 
-/** The time between two looks at the processes of the host: each reads a file of every one. */
+/**
+ * The time between two checks of the host's processes; each check reads a file of every process.
+ */
 const portProxyLookMs = 5 * minutes;
 
 export interface ContainersParts {
@@ -84,12 +86,12 @@ export interface ContainersParts {
   readonly lease: Pick<Lease, 'verdict' | 'events'>;
   readonly values: Values;
   readonly sender: Sender;
-  /** Shows what each container uses; undefined: it is not shown. */
+  /** Shows what each container uses; `undefined` if that is off. */
   readonly containerUse: UseBoard | undefined;
   readonly retry: BackoffBounds;
   readonly clock: Clock;
   readonly steadyMs: () => number;
-  /** Undefined: nothing is traced. */
+  /** `undefined` if tracing is off. */
   readonly tracer: Tracer | undefined;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -106,9 +108,9 @@ export interface Containers {
   readonly pulls: Pick<Pulls, 'counts' | 'moved'>;
   readonly liveStats: Pick<LiveStats, 'watch'>;
   readonly volumes: Pick<Volumes, 'strangers' | 'applyVerdicts' | 'left'>;
-  /** This host's end of the mesh between hosts; undefined: there is none. */
+  /** This host's end of the mesh between hosts; `undefined` if there is no mesh. */
   meshEnd(): MeshEnd | undefined;
-  /** How far the pulls are that containers wait for. */
+  /** The progress of the pulls that containers wait for. */
   pulling(): readonly PullItem[];
   capacity(): Capacity;
   /**
@@ -122,7 +124,7 @@ export interface Containers {
   close(): Promise<void>;
 }
 
-/** What the engine says of its machine; before it answers, what this machine has. */
+/** The engine's machine, from `GET /info`; until the engine has answered, this machine. */
 interface EngineHost {
   readonly machine: Machine;
   readonly rootDir: string | undefined;
@@ -485,7 +487,7 @@ function createDisk(
   },
 ): { readonly watch: DiskWatch; readonly evictor: Evictor } {
   const isEngineUp = (): boolean => monitor.status().phase === 'up';
-  /** @returns whether that is news */
+  /** @returns `true` if the state has changed */
   const note = (id: ContainerId, after: (before: RestartState) => RestartState): boolean => {
     const isNews = state.restartStore.change(id, after);
     if (isNews) reconciler.enqueue(id);

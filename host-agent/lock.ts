@@ -30,10 +30,10 @@ export const lockStateDir = (stateDir: string): Promise<Stoppable> => lock(state
 export const lockHost = (owner: Owner): Promise<Stoppable> =>
   lock(hostKey(owner), `as host ${owner.host}, on another state folder`);
 
-/** Whether an agent runs on this folder. Takes no lock, so a start at this moment succeeds. */
+/** `true` if an agent runs on this folder. Takes no lock, so a start at this moment succeeds. */
 export const isStateDirLocked = (stateDir: string): Promise<boolean> => isLocked(stateDirKey(stateDir));
 
-/** Whether an agent of this host runs in this network namespace, on whatever folder. */
+/** `true` if an agent of this host runs in this network namespace, on whatever folder. */
 export const isHostLocked = (owner: Owner): Promise<boolean> => isLocked(hostKey(owner));
 
 const nameOf = (key: string): string => `agent-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;

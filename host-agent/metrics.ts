@@ -15,22 +15,22 @@ import { containerStatuses } from '../schemas/words.ts';
 import { faultKinds } from './faults.ts';
 import type { SessionEnd } from '../schemas/wire/session.ts';
 
-/** Where a log is read: in the engine's files, or through the engine. */
+/** The source of a log: the engine's files, or its API. */
 export type LogReadFrom = 'files' | 'engine';
 
 /**
- * Why lines of a log are missing. `rate`: the container wrote more than its host may send. `late`:
+ * The cause of missing log lines. `rate`: the container wrote more than its host may send. `late`:
  * the agent did not capture lines while the engine had them.
  */
 export type LossCause = 'rate' | 'late';
 
-/** Whose bound a container has reached that writes too many log lines. */
+/** The bound that a container has reached that writes too many log lines. */
 export type RateScope = 'container' | 'tenant' | 'host';
 
-/** What a sample of a container was read from. */
+/** The source of a sample of a container. */
 export type SampledFrom = 'files' | 'engine' | 'nowhere';
 
-/** Where the sandbox of a container came from. */
+/** The origin of a container's sandbox. */
 export type SandboxSource = 'ready' | 'made' | 'kept';
 
 export interface SandboxCounts {
@@ -38,7 +38,7 @@ export interface SandboxCounts {
   readonly used: number;
 }
 
-/** `queued`: in a place, and waiting for other pulls of the engine. */
+/** `queued`: the pull has a place, and waits for other pulls of the engine. */
 export const pullStates = ['waiting', 'running', 'aside', 'queued'] as const;
 export type PullState = (typeof pullStates)[number];
 
@@ -204,14 +204,14 @@ export interface Gauges {
   containers(): ReadonlyMap<ContainerStatus, number>;
   engineUp(): boolean;
   sessionHeld(): boolean;
-  /** When the engine last listed all containers; null before the first time. */
+  /** The last time at which the engine listed all containers; `null` before the first. */
   lastInventoryMs(): number | null;
-  /** Null before the first. */
+  /** Milliseconds since 1970; `null` before the first sync. */
   lastSyncMs(): number | null;
   orphansHeld(): number;
   /** Containers that have left volumes here. */
   volumesLeft(): number;
-  /** Of the engine's disk; null where it is unknown. */
+  /** Use of the engine's disk; `null` if it is unknown. */
   diskUsedPercent(): number | null;
   /** Containers that cannot be measured. */
   diskUseUnknown(): number;
@@ -219,7 +219,7 @@ export interface Gauges {
   faults(): readonly string[];
   firewall(): FirewallState;
   pulls(): Readonly<Record<PullState, number>>;
-  /** Null where it is unknown. */
+  /** `null` if it is unknown. */
   portsFree(): number | null;
   sandboxes(): SandboxCounts;
   /** Hours of usage that wait for their owners, on the disk. */

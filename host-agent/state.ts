@@ -1,4 +1,4 @@
-/** What the agent keeps in its state folder and reads at its start. */
+/** The agent's state: kept in its state folder, and read at its start. */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';

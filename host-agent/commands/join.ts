@@ -32,7 +32,7 @@ export interface Joining {
   readonly url: string | undefined;
   readonly stdin: Readable;
   readonly clock: Clock;
-  /** How long to try for, while the gateway does not answer. */
+  /** The time for which the command keeps trying while the gateway does not answer. */
   readonly patienceMs: number;
   readonly say: (line: string) => void;
   readonly log: Log;
@@ -69,7 +69,7 @@ export async function join(given: Joining): Promise<void> {
   }
 }
 
-/** Undefined: there is none that can be read. */
+/** `undefined` if there is none that can be read. */
 async function peekIdentity(stateDir: string): Promise<Identity | undefined> {
   const bytes = await readIfPresent(identityPath(stateDir));
   try {
@@ -91,7 +91,7 @@ async function stay(given: Joining, { host, cluster }: Identity): Promise<void> 
   given.say(`This host is enrolled already, as ${host} in cluster ${cluster}; nothing was changed.`);
 }
 
-/** The host that a token names; undefined: it names none. */
+/** The host that a token names; `undefined` if it names none. */
 const hostOf = (token: string | undefined): string | undefined => /^lsj_([a-z0-9-]+)_/.exec(token ?? '')?.[1];
 
 async function tokenOf({ settings, token: source, stdin }: Joining): Promise<string | undefined> {

@@ -5,10 +5,10 @@ export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   if (cause instanceof Error) return reasonOf(cause);
-  // Where a name has several addresses, none of which answers.
+  // A name with several addresses, none of which answers.
   if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ');
   return error.message === '' ? error.name : error.message;
 }
 
-/** Whether the other end's certificate is what was refused. */
+/** `true` if the connection failed because the other end's certificate was refused. */
 export const isOfCertificate = (why: string): boolean => /certificate|self.signed|issuer|altnames/i.test(why);

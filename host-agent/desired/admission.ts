@@ -1,7 +1,7 @@
 /**
- * Which containers this host takes: the sum of their limits against its capacity. `admit` is the
- * rule; `Admissions` keeps its result, and applies it again only to what has changed while all
- * containers fit, since then their order does not matter.
+ * Decides which containers this host takes: it compares the sum of their limits with its capacity.
+ * `admit` is the rule; `Admissions` keeps its result, and applies it again only to what has changed
+ * while all containers fit, since then their order does not matter.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Capacity } from '../../schemas/api/host.ts';
@@ -43,7 +43,7 @@ export function admit(
   return { admitted, used };
 }
 
-/** What an empty host uses. */
+/** The use of an empty host. */
 export const nothing: Capacity = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
 
 const fits = (used: Capacity, capacity: Capacity): boolean =>
@@ -53,20 +53,20 @@ const fits = (used: Capacity, capacity: Capacity): boolean =>
 
 type Amounts = Pick<DesiredContainer, 'cpu_millis' | 'mem_bytes'>;
 
-/** While it is updated either version may run: the larger of both. */
+/** During an update either version may run, so the larger amount of the two counts. */
 const amountsOf = ({ cpu_millis, mem_bytes, update }: DesiredContainer): Amounts => ({
   cpu_millis: Math.max(cpu_millis, update?.previous.cpu_millis ?? 0),
   mem_bytes: Math.max(mem_bytes, update?.previous.mem_bytes ?? 0),
 });
 
-/** With this container more, or less. */
+/** `used` with this container added (1) or taken away (-1). */
 export const counted = (used: Capacity, { cpu_millis, mem_bytes }: Amounts, sign: 1 | -1): Capacity => ({
   cpu_millis: used.cpu_millis + sign * cpu_millis,
   mem_bytes: used.mem_bytes + sign * mem_bytes,
   containers: used.containers + sign,
 });
 
-/** What the admissions are judged by. */
+/** The input of `Admissions.judge`. */
 export interface Candidates {
   readonly containers: () => readonly DesiredContainer[];
   readonly get: (id: ContainerId) => DesiredContainer | undefined;
@@ -78,7 +78,7 @@ export class Admissions {
   #used = nothing;
   #capacity = nothing;
   #hasRefused = false;
-  /** The admitted, with what each was counted for. */
+  /** The admitted containers, with the amounts that each was counted with. */
   readonly #admitted = new Map<ContainerId, Amounts>();
 
   has(id: ContainerId): boolean {
@@ -90,8 +90,8 @@ export class Admissions {
   }
 
   /**
-   * @param touched containers that may have changed or come or gone; undefined: any
-   * @returns the ids of those that are admitted only now
+   * @param touched containers that may have changed, appeared or gone; `undefined` for all
+   * @returns the ids of the newly admitted
    */
   judge(touched: Iterable<ContainerId> | undefined, candidates: Candidates): ContainerId[] {
     const isKnown = isDeepStrictEqual(candidates.capacity, this.#capacity) && !this.#hasRefused;
@@ -102,7 +102,7 @@ export class Admissions {
     );
   }
 
-  /** Undefined: they do not fit. */
+  /** `undefined` if they do not fit together. */
   #judgeSome(touched: Iterable<ContainerId>, { get, isPresent, capacity }: Candidates): ContainerId[] | undefined {
     const fresh: ContainerId[] = [];
     for (const id of touched) {
@@ -121,7 +121,7 @@ export class Admissions {
       if (before === undefined) fresh.push(id);
     }
     if (fits(this.#used, capacity)) return fresh;
-    // Who came last may have to go, and was not admitted before.
+    // The newest are refused first, and these were not admitted before.
     for (const id of fresh) this.#admitted.delete(id);
     return undefined;
   }

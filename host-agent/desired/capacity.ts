@@ -1,6 +1,6 @@
 /**
- * The capacity of this host, from its settings, else from its engine or its kernel; and what is
- * left of its ports and its disk. Pure.
+ * The capacity of this host, from its settings, else from its engine or its kernel; and its free
+ * ports and disk. Pure.
  */
 import type { Capacity } from '../../schemas/api/host.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -27,7 +27,7 @@ export const capacityOf = (given: CapacitySettings, { cores, memBytes }: Machine
   containers: given.CAPACITY_CONTAINERS,
 });
 
-/** As heartbeats tell it; null: unknown. */
+/** The room as heartbeats carry it; `null` means unknown. */
 export const roomOf = (ports: number | null, diskBytes: number | null): HostRoom => ({
   ...(ports === null ? {} : { ports }),
   ...(diskBytes === null ? {} : { disk_bytes: diskBytes - (diskBytes % limits.roomDiskStepBytes) }),

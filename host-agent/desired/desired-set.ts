@@ -11,13 +11,13 @@ export interface PartitionSet {
   readonly revision: number;
   readonly containers: readonly DesiredContainer[];
   readonly hold: readonly ContainerId[];
-  /** What the owner's digests of this set start with; undefined: it gave none. */
+  /** The prefix of the owner's digests of this set; absent if the owner gives no digests. */
   readonly basis?: string;
 }
 
 export interface DesiredSet {
   readonly cluster: string;
-  /** Null until the control plane or the disk says. */
+  /** `null` until the control plane or the disk gives the number. */
   readonly partitions: number | null;
   readonly sets: ReadonlyMap<number, PartitionSet>;
   /** Partitions whose owner has answered since this process started. */
@@ -39,7 +39,7 @@ export const emptyDesired = (cluster: string): DesiredSet => ({
 
 const digests = new WeakMap<PartitionSet, string>();
 
-/** Of the set as this agent has it; undefined where the owner gave none. */
+/** The digest of the set as this agent has it; `undefined` if the owner gives no digests. */
 export function digestOfSet(set: PartitionSet): string | undefined {
   const { basis, containers, hold } = set;
   if (basis === undefined) return undefined;
@@ -48,7 +48,7 @@ export function digestOfSet(set: PartitionSet): string | undefined {
   return digest;
 }
 
-/** The set of every partition is known, from its owner or from disk. */
+/** `true` if the set of every partition is known, from its owner or from disk. */
 export const isComplete = ({ partitions, sets }: DesiredSet): boolean =>
   partitions !== null && sets.size === partitions;
 
@@ -101,16 +101,16 @@ export type PartitionAnswer =
       readonly kind: 'changes';
       readonly partition: number;
       readonly since: Order;
-      /** Of the set that the changes lead to. */
+      /** The digest of the set that the changes lead to. */
       readonly digest: string;
-      /** With the containers that were added or changed. */
+      /** Contains only the containers that were added or changed. */
       readonly set: PartitionSet;
       readonly removed: readonly ContainerId[];
       readonly gone: Gone;
       readonly members: MembersAnswer;
     };
 
-/** What an answer says of the members of tenants (members.ts). */
+/** The part of an answer that is about the members of tenants (members.ts). */
 export interface MembersAnswer {
   readonly epoch: number;
   readonly tenants: NonNullable<SyncAnswer['tenants']>;
@@ -121,7 +121,7 @@ export interface MembersAnswer {
   readonly tenantsGone: NonNullable<SyncAnswer['tenants_gone']>;
 }
 
-/** Of the strangers in the ask: those that the owner gave away. */
+/** The containers of `strangers` in the ask that the owner gave away. */
 export type Gone = NonNullable<SyncAnswer['gone']>;
 
 /**
@@ -131,7 +131,7 @@ export type Gone = NonNullable<SyncAnswer['gone']>;
 export class Assembly {
   readonly #parts = new Map<string, Map<number, SyncAnswer>>();
 
-  /** The whole answer, with its last part. */
+  /** The whole answer, once its last part has come; until then `undefined`. */
   add(answer: SyncAnswer): PartitionAnswer | undefined {
     const { partition, epoch, revision, since, digest } = answer;
     if (answer.same) return { kind: 'same', partition, epoch, revision, gone: answer.gone ?? [] };
@@ -191,8 +191,8 @@ export function accept(
 }
 
 /**
- * Undefined: the answer is older than the known set, or is about a version that is no longer known.
- * `other`: the changes do not lead to the set that the owner has.
+ * `undefined` if the answer is older than the known set, or refers to a version that is no longer
+ * known. `other` if the changes do not lead to the set that the owner has.
  */
 function nextSet(
   held: PartitionSet | undefined,
@@ -205,7 +205,7 @@ function nextSet(
       if (isOlder(answer.set, held)) return undefined;
       return isEqual(held, answer.set) ? held : answer.set;
     case 'changes': {
-      // They refer to the version in the ask.
+      // The changes refer to the version in the ask.
       if (held === undefined || !isOfVersion(held, answer.since) || isOlder(answer.set, held)) return undefined;
       const next = changed(held, answer.set, answer.removed);
       return digestOfSet(next) === answer.digest ? next : 'other';
@@ -223,11 +223,11 @@ function nextSet(
 export const isOfVersion = (held: Order, { epoch, revision }: Order): boolean =>
   held.epoch === epoch && held.revision === revision;
 
-/** Of sets of one version: where they differ, this agent has lost a change. */
+/** Compares sets of one version; if they differ, this agent has lost a change. */
 const isEqual = (held: PartitionSet, given: PartitionSet): boolean =>
   given.basis === undefined || digestOfSet(held) === digestOfSet(given);
 
-/** What is unchanged stays the same object, so that it is not compared again. */
+/** Unchanged containers stay the same objects, so that they are not compared again. */
 export function changed(held: PartitionSet, news: PartitionSet, removed: readonly ContainerId[]): PartitionSet {
   const containers = new Map(held.containers.map((container) => [container.id, container]));
   for (const id of removed) containers.delete(id);
@@ -235,7 +235,7 @@ export function changed(held: PartitionSet, news: PartitionSet, removed: readonl
   return { ...news, containers: [...containers.values()] };
 }
 
-/** The version that an answer is of. */
+/** The version that an answer refers to. */
 export const orderOf = (answer: PartitionAnswer): Order => (answer.kind === 'same' ? answer : answer.set);
 
 /**

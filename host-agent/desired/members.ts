@@ -48,9 +48,9 @@ const decodeKept = decoder(Kept);
 interface Held {
   readonly epoch: number;
   readonly revision: number;
-  /** Empty: this agent has lost a change. */
+  /** Empty if this agent has lost a change. */
   readonly digest: string;
-  /** Of the ends of the mesh that came last, as their owner counted them. */
+  /** The digest of the newest ends of the mesh, as their owner computes it. */
   readonly mesh: string;
   readonly members: ReadonlyMap<Member['id'], Member>;
 }
@@ -60,7 +60,7 @@ export class TenantMembers {
   readonly #log: Log;
   readonly #file: LazyFile;
   readonly #held: Map<TenantId, Held>;
-  /** Of every host that has members, as far as it is known; the ones known longest come first. */
+  /** The known ends of hosts that have members; the ones known longest come first. */
   readonly #ends: Map<HostKey, HostEnd>;
   /** Hosts that serve VPN networks of these tenants. */
   readonly #servers: Map<NetworkName, NetworkServer>;
@@ -90,7 +90,10 @@ export class TenantMembers {
     return new TenantMembers(path, cluster, kept?.cluster === cluster ? kept : undefined, disk, log);
   }
 
-  /** What the ask for these partitions names; undefined: all partitions. */
+  /**
+   * The versions of the members that an ask for these partitions names.
+   * @param only `undefined` for all partitions
+   */
   asked(only: readonly number[] | undefined, partitions: number | null): NonNullable<SyncAsk['members']> {
     const isAsked = (tenant: TenantId): boolean =>
       only === undefined || partitions === null || only.includes(partitionOf(tenant, partitions));
@@ -111,7 +114,7 @@ export class TenantMembers {
     for (const { tenant, revision, since, digest, mesh } of tenants) {
       const held = this.#held.get(tenant);
       if (held !== undefined && isOlder({ epoch, revision }, held)) continue;
-      // It refers to the version in the ask.
+      // The changes refer to the version in the ask.
       if (since !== undefined && (held?.epoch !== epoch || held.revision !== since)) continue;
       const next = new Map(since === undefined ? [] : held?.members);
       for (const { id } of left.get(tenant) ?? []) next.delete(id);
@@ -143,17 +146,17 @@ export class TenantMembers {
     for (const { members } of this.#held.values()) yield* members.values();
   }
 
-  /** Range in which containers have IPv4 addresses; undefined: they have none. */
+  /** The range of the containers' IPv4 addresses; `undefined` if containers have none. */
   range(): string | undefined {
     return this.#range;
   }
 
-  /** Ends of the mesh, those that were known first at the front. */
+  /** The ends of the mesh, in the order in which they became known. */
   ends(): Iterable<HostEnd> {
     return this.#ends.values();
   }
 
-  /** Those that serve VPN networks of these tenants. */
+  /** The hosts that serve VPN networks of these tenants. */
   servers(): Iterable<NetworkServer> {
     return this.#servers.values();
   }

@@ -9,7 +9,7 @@ import type { ContainerId } from '../../schemas/ids.ts';
 export interface OrphanState {
   /** Held orphans that an operator has approved for removal. */
   readonly approved: ReadonlySet<ContainerId>;
-  /** The number of the last approval that took effect; null before the first. */
+  /** The number of the last approval that took effect; `null` before the first. */
   readonly word: number | null;
 }
 
@@ -25,8 +25,8 @@ export interface OrphanJudgement {
 
 /**
  * @param orphans all orphans on the engine now
- * @param verdicts of the owners that have been asked
- * @param word the number of the operator's latest approval, which only rises; null: not known yet
+ * @param verdicts of the owners that have answered
+ * @param word the number of the operator's latest approval, which only rises; `null` if unknown
  */
 export function judgeOrphans(
   state: OrphanState,
@@ -39,8 +39,8 @@ export function judgeOrphans(
   const held = new Set([...orphans].filter(isUnknown));
   // The approval covers the orphans that the operator saw held: it waits until each has a verdict.
   if (word === null || [...orphans].some((id) => !verdicts.has(id))) return { state: { ...state, approved }, held };
-  // The first approval after a start is old: a host that lost its disk must not act on approvals
-  // from before.
+  // The first approval that is seen after a start is old: a host that lost its disk must not act on
+  // approvals from before.
   const isNew = state.word !== null && word > state.word;
   const heard = Math.max(word, state.word ?? word);
   return isNew

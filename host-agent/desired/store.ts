@@ -42,12 +42,12 @@ const decodeChanges = decoder(
     changes: Type.Array(
       Type.Object({
         partition: Count,
-        /** The version that was changed; null: the containers are the whole set. */
+        /** The version that was changed; `null` if `containers` is the whole set. */
         since: Type.Union([Type.Object({ epoch: Count, revision: Count }), Type.Null()]),
         set: Type.Object({
           epoch: Count,
           revision: Count,
-          /** Those that were added or changed. */
+          /** The containers that were added or changed. */
           containers: Type.Array(DesiredContainer),
           hold: Type.Array(ContainerId),
           basis: Type.Optional(Type.String()),
@@ -74,10 +74,10 @@ export function createDesiredStore(stateDir: string, cluster: string, disk: Stat
   const logPath = join(folder, 'changes.log');
   const partitionPath = (partition: number) => join(folder, `${partition}.json`);
   let current = emptyDesired(cluster);
-  /** What the files of the partitions contain, and the file of the cluster. */
+  /** The content of the files of the partitions, and of the file of the cluster. */
   const filed = new Map<number, PartitionSet>();
   let filedPartitions: number | null = null;
-  /** What the log ends with. */
+  /** The sets as of the last line of the log. */
   let logged: Sets = new Map();
   let changeLog: LazyFile | undefined;
 
@@ -118,7 +118,7 @@ export function createDesiredStore(stateDir: string, cluster: string, disk: Stat
       }
       const read = await readChangeLog(logPath, decodeChanges, log);
       const lines = read.lines.filter((line) => line.cluster === cluster);
-      // What a damaged line said is unknown, so no set may be the last that was given.
+      // The content of a damaged line is unknown, so the log has no known last state.
       logged = isOurs && read.end !== 'damaged' ? withChanges(filed, lines) : new Map();
       if (isOurs) {
         filedPartitions = known.partitions;
@@ -129,7 +129,7 @@ export function createDesiredStore(stateDir: string, cluster: string, disk: Stat
         changes,
         writeWhole,
         bytes: read.bytes,
-        // Without the file of the cluster, nothing in the log would be read.
+        // Without the file of the cluster, the next start would ignore the log.
         isWholeDue: read.end !== 'whole' || !isOurs,
         intervalMs: desiredFlushMs,
         disk,
@@ -144,7 +144,7 @@ export function createDesiredStore(stateDir: string, cluster: string, disk: Stat
   };
 }
 
-/** Undefined: nothing has changed. */
+/** `undefined` if nothing has changed. */
 function changeOf(partition: number, before: PartitionSet | undefined, set: PartitionSet): Change | undefined {
   if (before === set) return undefined;
   const { containers, ...rest } = set;

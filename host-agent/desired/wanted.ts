@@ -1,21 +1,21 @@
 /**
- * What should happen to one container on this host: desired set, admission, orphans and isolation
- * combined. Pure.
+ * The goal for one container on this host: desired set, admission, orphans and isolation combined.
+ * Pure.
  */
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { referenceOf } from '../spec/reference.ts';
 
 export type Wanted =
   | {
-      /** `prepared`: made and not started, for it still runs elsewhere (ADR 32). */
+      /** `prepared`: made and not started, because the container still runs elsewhere (ADR 32). */
       readonly want: 'running' | 'prepared' | 'stopped' | 'removed';
       readonly container: DesiredContainer;
       readonly spec: string;
-      /** Its limits fit on this host beside those of the others. */
+      /** `true` if its limits fit on this host beside those of the others. */
       readonly admitted: boolean;
       readonly update?: Updating['update'];
     }
-  /** An orphan that goes: its owner gave it away, or an operator approved. */
+  /** An orphan to remove: its owner gave it away, or an operator approved. */
   | { readonly want: 'nothing' }
   /**
    * Leave it as it is: its record is damaged, the desired set is not complete, or an operator has
@@ -31,12 +31,12 @@ export interface DeclaredVersion {
   readonly spec: string;
 }
 
-/** What is declared takes the place of another version, which should run until then. */
+/** The declared version replaces another one, which should run until then. */
 export interface Updating {
   readonly update: { readonly since: number; readonly previous: DeclaredVersion };
 }
 
-/** Whether it is to be made here, and so needs its image; started or not. */
+/** `true` if this host makes the container, started or not, and so needs its image. */
 export const isMade = (wanted: Wanted): wanted is Declared & { readonly want: 'running' | 'prepared' } =>
   wanted.want === 'running' || wanted.want === 'prepared';
 
@@ -46,7 +46,7 @@ export function versionsOf(wanted: Wanted): DesiredContainer[] {
   return [wanted.container, ...(wanted.update === undefined ? [] : [wanted.update.previous.container])];
 }
 
-/** The images that a container needs here, but for those whose reference is not valid. */
+/** The images that a container needs here, except those with an invalid reference. */
 export function imagesOf(wanted: Wanted): string[] {
   return versionsOf(wanted).flatMap((container) => {
     const reference = referenceOf(container);

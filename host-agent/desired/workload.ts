@@ -1,8 +1,8 @@
 /**
  * The workload of this host: the desired set with admission, orphans and isolation applied. A sync
- * brings it what owners say; it keeps the newest of each, evaluates it again when something changes
- * that it depends on, and tells its listeners which containers to look at. `wanted` answers for one
- * id.
+ * passes on the owners' answers; the workload keeps the newest of each, evaluates it again when
+ * something changes that it depends on, and emits the ids of the containers that are affected.
+ * `wanted` answers for one id.
  */
 import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
@@ -26,7 +26,7 @@ function entryOf(container: DesiredContainer): Entry {
   return { ...version, update: { since: update.since, previous: { container: previous, spec: specHash(previous) } } };
 }
 
-/** Every container of this host on the engine, as last seen. */
+/** The containers of this host on the engine, as last observed. */
 export type Present = ReadonlyMap<ContainerId, { readonly tenant: TenantId; readonly placement: number }>;
 
 interface WorkloadParts {
@@ -34,7 +34,7 @@ interface WorkloadParts {
   /** Keeps the desired set on disk. */
   readonly store: { save(desired: DesiredSet): void };
   readonly capacity: () => Capacity;
-  /** Undefined before the engine has listed its containers. */
+  /** `undefined` before the engine has listed its containers. */
   readonly present: { all(): Present | undefined };
   /** Keeps the operator's approvals of orphans on disk. */
   readonly orphans: { orphans(): OrphanState; setOrphans(state: OrphanState): void };
@@ -42,14 +42,14 @@ interface WorkloadParts {
 }
 
 interface WorkloadEvents {
-  /** An ask for the desired set leaves. */
+  /** An ask for the desired set is about to be sent. */
   asked: [];
   /**
    * The desired set has changed for these containers. From `disk` it comes when the agent starts,
    * then from its owners.
    */
   desired: [ids: readonly ContainerId[], from: 'disk' | 'owners'];
-  /** What is wanted of these containers may have changed. */
+  /** The goal of these containers may have changed. */
   changed: [ids: readonly ContainerId[]];
 }
 
@@ -66,7 +66,7 @@ export interface Workload {
   readonly events: EventEmitter<WorkloadEvents>;
   /** The desired set. */
   desired(): DesiredSet;
-  /** An ask for the desired set leaves. */
+  /** An ask for the desired set is about to be sent. */
   asked(): void;
   /** Takes in a new set. */
   accept(desired: DesiredSet, from: 'disk' | 'owners'): void;
@@ -77,14 +77,14 @@ export interface Workload {
   settled(): void;
   /** The number of the operator's latest approval of held orphans. */
   approveOrphans(word: number): void;
-  /** Whether no container may run here: this host is cut off, superseded or fenced. */
+  /** @param isIsolated no container may run here: this host is cut off, superseded or fenced */
   isolate(isIsolated: boolean): void;
   /**
    * Evaluates admission and orphans again.
    * @param touched containers that may have come or gone on the engine; `any`: it was listed
    */
   evaluate(touched: readonly ContainerId[] | 'any'): void;
-  /** What is wanted of a container, as far as is known now. */
+  /** The goal of a container, as far as it is known now. */
   wanted(id: ContainerId): Wanted;
   /** Containers on the engine that the desired set does not name; those without a verdict first. */
   strangers(): Stranger[];
@@ -94,13 +94,13 @@ export interface Workload {
    * Takes in the owner's verdict on the named strangers, for the version of the set that is known.
    */
   applyVerdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
-  /** The desired set names it, or names it as damaged. */
+  /** `true` if the desired set names the container, or names it as damaged. */
   knows(id: ContainerId): boolean;
-  /** Everything that a full look must cover. */
+  /** All ids that a full reconciliation must cover. */
   ids(): ContainerId[];
   /** References of the images that this host should run. */
   images(): string[];
-  /** What this host should have, or may go back to; undefined: not known yet. */
+  /** The versions that this host should have, or may roll back to; `undefined` if not known yet. */
   versions(): readonly DesiredContainer[] | undefined;
   used(): Capacity;
   orphansHeld(): number;
@@ -167,7 +167,7 @@ export function createWorkload({ cluster, store, capacity, orphans, log, ...part
   };
 
   const isKnown = (id: ContainerId): boolean => entries.has(id) || damaged.has(id);
-  /** Undefined: no verdict covers the container that is there now. */
+  /** `undefined` if no verdict covers the container that is there now. */
   const verdictOf = (id: ContainerId): OwnersVerdict | undefined => {
     const verdict = verdicts.get(id);
     const placement = present?.get(id)?.placement;

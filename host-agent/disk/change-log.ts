@@ -13,23 +13,25 @@ import type { StateDisk } from './state-disk.ts';
 
 export interface ChangeLogParts {
   readonly path: string;
-  /** What has changed since the last call, to be written as one line; undefined: nothing. */
+  /** The changes since the last call, which become one line; `undefined` if there are none. */
   readonly changes: () => object | undefined;
   /**
    * Writes everything to the whole files. A crash may follow before the log is emptied, so lines
    * that the whole files contain must do no harm at a load.
    */
   readonly writeWhole: () => Promise<void>;
-  /** Of the lines that the last run left. */
+  /** The size of the lines that the last run left. */
   readonly bytes: number;
-  /** The log is of no use before the whole is written, as after a line that was cut off. */
+  /**
+   * `true` if the log is of no use before the whole is written, as after a line that was cut off.
+   */
   readonly isWholeDue: boolean;
   readonly intervalMs: number;
   readonly disk: StateDisk;
 }
 
 export interface SyncedLog extends LazyFile {
-  /** Like `flush`, and the log goes on; `flush` ends with the whole files written. */
+  /** As `flush`, but the log goes on; `flush` ends with the whole files written. */
   sync(): Promise<void>;
 }
 
@@ -97,7 +99,7 @@ function decoded<T>(line: Buffer, decode: (bytes: Uint8Array) => T): { readonly 
 export function createChangeLog(parts: ChangeLogParts): SyncedLog {
   const { path, changes } = parts;
   let { bytes, isWholeDue } = parts;
-  /** Something has changed that is not on disk. */
+  /** `true` if there are changes that are not on disk. */
   let isPending = false;
   let isEnding = false;
   let file: FileHandle | undefined;
@@ -139,7 +141,7 @@ export function createChangeLog(parts: ChangeLogParts): SyncedLog {
       else await append(change);
       isPending = false;
     } catch (error) {
-      // What the log ends with is unknown now.
+      // The end of the log is unknown now.
       isWholeDue = true;
       await close().catch(() => undefined);
       throw error;

@@ -13,14 +13,14 @@ import type { StateDisk } from './state-disk.ts';
 const version = 1;
 const Count = Type.Integer({ minimum: 0 });
 
-/** In the file. */
+/** Members of the file. */
 export const fileMarks = { v: Type.Literal(version), log: Count };
-/** In each line of the log. */
+/** Members of each line of the log. */
 export const lineMarks = { v: Type.Literal(version), log: Count };
 
 export interface ContinuedFileParts<F, L> {
   readonly stateDir: string;
-  /** Of `<name>.json` and `<name>.log`. */
+  /** The name without its extension: the files are `<name>.json` and `<name>.log`. */
   readonly name: string;
   readonly decodeFile: (bytes: Uint8Array) => F;
   readonly decodeLine: (bytes: Uint8Array) => L;
@@ -29,17 +29,17 @@ export interface ContinuedFileParts<F, L> {
   readonly log: Log;
 }
 
-/** What is written, without the marks. */
+/** The content to write, without the marks. */
 export interface Contents {
   readonly whole: () => object;
-  /** What has changed since the last call; undefined: nothing. */
+  /** The changes since the last call; `undefined` if there are none. */
   readonly changes: () => object | undefined;
 }
 
 export interface ContinuedFile<F, L> {
-  /** Undefined: there is none that can be read. */
+  /** `undefined` if there is none that can be read. */
   readonly file: F | undefined;
-  /** Those that continue the file, in their order. */
+  /** The lines that continue the file, in their order. */
   readonly lines: readonly L[];
   /** Begins to follow the contents; called once. */
   follow(contents: Contents): SyncedLog;

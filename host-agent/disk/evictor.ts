@@ -43,9 +43,9 @@ export interface EvictorParts {
   readonly isEngineUp: () => boolean;
   readonly pressure: () => Pressure;
   readonly limitOf: (id: ContainerId) => DiskLimit;
-  /** False: it is stopped already, or must stay as it is. */
+  /** @returns `false` if it is stopped already, or must stay as it is */
   readonly evict: (use: DiskUse) => boolean;
-  /** It is within its limit. */
+  /** Called for a container that is within its limit again. */
   readonly relieve: (use: DiskUse) => void;
   readonly settings: { readonly DISK_INTERVAL: number };
   readonly faults: Faults;
@@ -56,9 +56,9 @@ export interface EvictorParts {
 
 export interface Evictor {
   run(signal: AbortSignal): Promise<void>;
-  /** Takes the containers that the engine has, and starts the measurements that are due. */
+  /** Lists the engine's containers, and starts the measurements that are due. */
   look(signal: AbortSignal): Promise<void>;
-  /** How many containers cannot be measured. */
+  /** The number of containers that cannot be measured. */
   unknown(): number;
 }
 
@@ -68,7 +68,7 @@ const notMeasured: ReadonlySet<string> = new Set(['created', 'removing', 'dead']
 export function createEvictor(parts: EvictorParts): Evictor {
   const { engine, settings, steadyMs, log } = parts;
   const containers = new Map<string, Measured>();
-  /** By the engine's id: those that cannot be measured, and those with volumes. */
+  /** By the engine's id: containers that cannot be measured, and containers with volumes. */
   const unmeasured = new Map<string, ContainerId>();
   const withVolumes = new Set<string>();
   let tracked: readonly KnownContainer[] = [];
@@ -130,7 +130,10 @@ export function createEvictor(parts: EvictorParts): Evictor {
     return true;
   };
 
-  /** `measured`: only this container's use has changed since the last time. */
+  /**
+   * @param measured the only container whose use has changed since the last call; `undefined` if
+   * others may have, too
+   */
   const evictOver = (measured: string | undefined): void => {
     const one = measured === undefined || parts.pressure().isPressed ? undefined : containers.get(measured);
     if (one === undefined) comparedAtMs = steadyMs();

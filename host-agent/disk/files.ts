@@ -41,7 +41,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Undefined where there is no such file. */
+/** `undefined` if there is no such file. */
 export async function readIfPresent(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path);
@@ -54,8 +54,8 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
 export const removeFile = (path: string): Promise<void> => rm(path, { force: true });
 
 /**
- * The content of a state file; undefined where there is none. A file that cannot be decoded is
- * renamed for an operator to look at, and the agent continues without it.
+ * The content of a state file; `undefined` if there is none. A file that cannot be decoded is
+ * renamed for an operator to examine, and the agent continues without it.
  */
 export async function readDecoded<T>(path: string, decode: (bytes: Uint8Array) => T, log: Log): Promise<T | undefined> {
   const bytes = await readIfPresent(path);

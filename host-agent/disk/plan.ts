@@ -4,7 +4,7 @@ import { limits } from '../../schemas/limits.ts';
 
 export interface DiskLimit {
   readonly bytes: number;
-  /** False where no limit was declared: such containers are evicted under pressure only. */
+  /** `false` if no limit was declared: such containers are evicted under pressure only. */
   readonly isEnforced: boolean;
 }
 
@@ -15,11 +15,11 @@ export function diskLimitOf({ disk_bytes: declared }: { disk_bytes?: number }, h
 
 /** The outcome of the attempts to measure one container, or the volumes. */
 export interface Attempts {
-  /** The last one took longer than `limits.diskMeasureMs`. */
+  /** `true` if the last attempt took longer than `limits.diskMeasureMs`. */
   readonly isLate: boolean;
   /** Failures in a row, of any kind. */
   readonly failures: number;
-  /** When the last one ended; null before the first. */
+  /** The end of the last attempt; `null` before the first. */
   readonly endedAtMs: number | null;
   readonly tookMs: number;
 }
@@ -54,7 +54,7 @@ export interface Measured {
   readonly id: ContainerId;
   readonly dockerId: string;
   readonly tenant: string;
-  /** As last measured; null before. */
+  /** As last measured; `null` before the first measurement. */
   readonly written: { readonly layerBytes: number; readonly volumes: readonly string[] } | null;
   readonly attempts: Attempts;
 }
@@ -112,23 +112,23 @@ export function nextToMeasure(containers: Iterable<Measured>, turn: Turn): Measu
   return first;
 }
 
-/** Bytes under pressure, else how long ago it was measured. */
+/** Bytes under pressure; otherwise the time since the last measurement. */
 const urgencyOf = ({ written, attempts }: Measured, { isPressed, nowMs }: Turn): number =>
   isPressed
     ? (written?.layerBytes ?? Number.MAX_SAFE_INTEGER)
     : nowMs - (attempts.endedAtMs ?? -Number.MAX_SAFE_INTEGER);
 
-/** What a container has written: its writable layer and its image's volumes. */
+/** The disk use of a container: its writable layer and its image's volumes. */
 export interface DiskUse {
   readonly id: ContainerId;
   readonly dockerId: string;
-  /** Null: the measurement did not end in time. */
+  /** `null` if the measurement did not end in time. */
   readonly usedBytes: number | null;
   readonly limitBytes: number;
   readonly isEnforced: boolean;
 }
 
-/** Undefined: not measured yet. */
+/** `undefined` if it is not measured yet. */
 export function useOf(container: Measured, volumes: MeasuredVolumes, limit: DiskLimit): DiskUse | undefined {
   const { id, dockerId, written, attempts } = container;
   const use = { id, dockerId, limitBytes: limit.bytes, isEnforced: limit.isEnforced };
@@ -168,7 +168,7 @@ export function evictionsOf(uses: readonly DiskUse[]): Evictions {
   };
 }
 
-/** How full the disk was at the last look. */
+/** The fill of the engine's disk, as last checked. */
 export interface Pressure {
   readonly isPressed: boolean;
   readonly atMs: number;
@@ -178,11 +178,11 @@ export interface Pressure {
 export interface Relief {
   readonly dockerId: string;
   readonly atMs: number;
-  /** When it was first seen down. */
+  /** The time at which the container was first seen down; `null` before that. */
   readonly downAtMs: number | null;
 }
 
-/** True until a look at the disk after the stop, or until the stop takes too long. */
+/** `true` until a check of the disk after the stop, or until the stop takes too long. */
 export const isAwaited = ({ atMs, downAtMs }: Relief, pressure: Pressure, nowMs: number): boolean =>
   downAtMs === null ? nowMs < atMs + limits.diskReliefMs : pressure.atMs <= downAtMs;
 
@@ -198,7 +198,7 @@ const kept =
   'it is stopped and keeps its data; it starts again when it has less, or when its limit is raised. ' +
   'To delete data, start it: it runs until the next measurement';
 
-/** The host fault where limits cannot be enforced; undefined: none. */
+/** The message of the host fault while limits cannot be enforced; `undefined` if there is none. */
 export function unmeasuredWords(ids: readonly ContainerId[], volumes: MeasuredVolumes): string | undefined {
   if (ids.length > 0) {
     const named = ids.slice(0, 3).join(', ') + (ids.length > 3 ? ` and ${ids.length - 3} more` : '');
@@ -212,7 +212,7 @@ export function unmeasuredWords(ids: readonly ContainerId[], volumes: MeasuredVo
 /** Fill of the file system with the engine's data: the scarcer of bytes and inodes. */
 export interface DiskFill {
   readonly usedPercent: number;
-  /** What users other than root may still write. */
+  /** Bytes that users other than root may still write. */
   readonly freeBytes: number;
 }
 

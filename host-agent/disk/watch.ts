@@ -1,7 +1,7 @@
 /**
  * Watches how full the engine's disk is, and triggers the removal of unused images: when it is too
- * full, and every hour of those unused for long. It has a loop of its own at a fixed pace: a slow
- * engine delays no look.
+ * full, and every hour of those unused for long. It has a loop of its own at a fixed pace, so that
+ * a slow engine delays no check.
  */
 import { statfs } from 'node:fs/promises';
 import { every } from '../../lib/time/every.ts';
@@ -13,7 +13,7 @@ import type { Faults } from '../faults.ts';
 export interface DiskWatchParts {
   readonly isEngineUp: () => boolean;
   /**
-   * Folder of the engine's data on this machine; undefined where it is unknown or on another
+   * The folder of the engine's data on this machine; `undefined` if it is unknown or on another
    * machine.
    */
   readonly rootDir: () => string | undefined;
@@ -37,12 +37,12 @@ export interface DiskWatchParts {
 
 export interface DiskWatch {
   run(signal: AbortSignal): Promise<void>;
-  /** Looks once; starts a collection of images without waiting for it. */
+  /** Checks once; starts a collection of images without waiting for it. */
   look(): Promise<void>;
   pressure(): Pressure;
-  /** Null where the engine's disk cannot be seen. */
+  /** `null` if the engine's disk cannot be seen. */
   usedPercent(): number | null;
-  /** Null where the engine's disk cannot be seen. */
+  /** `null` if the engine's disk cannot be seen. */
   freeBytes(): number | null;
 }
 
@@ -52,7 +52,7 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
   let pressure: Pressure = { isPressed: false, atMs: Number.NEGATIVE_INFINITY };
   let isCollecting = false;
   let collectAtMs = Number.NEGATIVE_INFINITY;
-  // Not at once: after a start the agent may not know yet what is wanted.
+  // Not at once: after a start the agent may not know its desired set yet.
   let unusedAtMs = steadyMs() + limits.imagesUnusedLookMs;
 
   const fill = async (): Promise<DiskFill | undefined> => {
@@ -98,7 +98,7 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
     }
   };
 
-  /** What to collect now; undefined: nothing. */
+  /** The collection to start now; `undefined` if none is due. */
   const dueCollection = (seen: DiskFill | undefined): (() => Promise<void>) | undefined => {
     const { IMAGES_HIGH_PERCENT: high, IMAGES_UNUSED: unusedMs } = settings;
     if (seen !== undefined && seen.usedPercent >= high) {
