@@ -1,7 +1,7 @@
 /**
- * What the agent reads of the engine's answers (Docker Engine API v1.41 and later). `shapes` names
- * the members that it keeps while an answer arrives; images and containers decide how large the
- * rest is.
+ * The parts of the engine's answers that the agent reads (Docker Engine API v1.41 and later).
+ * `shapes` names the members that it keeps while an answer arrives; images and containers decide
+ * how large the rest is.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
@@ -11,8 +11,8 @@ import { labels } from './ownership.ts';
 /** Bytes of an event's action that are read: `exec_create` repeats a whole command after it. */
 const engineActionBytes = 64;
 /**
- * Bytes of a label of ours that are read. The agent writes no longer one, but an image may have
- * labels of the same names.
+ * Bytes of a label of Longshore that are read. The agent writes no longer one, but an image may
+ * have labels of the same names.
  */
 const ourLabelBytes = 1024;
 /** Names of one image that are read, of each kind. */
@@ -34,7 +34,7 @@ export const Info = Type.Object({
   MemTotal: Type.Integer(),
   DockerRootDir: Type.Optional(Type.String()),
   Architecture: Type.Optional(Type.String()),
-  /** What its kernel can hold a container to. */
+  /** The limits that the engine's kernel can enforce. */
   SwapLimit: Type.Optional(Type.Boolean()),
   PidsLimit: Type.Optional(Type.Boolean()),
   CPUShares: Type.Optional(Type.Boolean()),
@@ -42,7 +42,7 @@ export const Info = Type.Object({
 });
 export type Info = Static<typeof Info>;
 
-/** `container:<id>`: it is in the network namespace of that one. */
+/** `container:<id>`: the container shares the network namespace of that one. */
 const NetworkModeOf = Type.Optional(Type.Object({ NetworkMode: Type.Optional(Type.String()) }));
 
 /** `GET /containers/json` */
@@ -53,7 +53,7 @@ export const Summaries = Type.Array(
     Status: Type.String(),
     Labels: nullable(Labels),
     HostConfig: NetworkModeOf,
-    /** Absent: this engine does not tell. */
+    /** Absent if this engine does not list networks. */
     NetworkSettings: Type.Optional(
       nullable(Type.Object({ Networks: Type.Optional(nullable(Type.Record(Type.String(), Type.Unknown()))) })),
     ),
@@ -61,7 +61,10 @@ export const Summaries = Type.Array(
 );
 export type Summary = Static<typeof Summaries>[number];
 
-/** Its health check, which the list has in words alone; undefined: it has none. */
+/**
+ * The state of the health check, from the text of the engine's list; `undefined` if the container
+ * has no check.
+ */
 export const healthIn = ({ Status }: Pick<Summary, 'Status'>): string | undefined =>
   /\((?:health: )?(healthy|unhealthy|starting)\)/.exec(Status)?.[1];
 
@@ -70,7 +73,7 @@ export const Inspection = Type.Object({
   Id: Type.String(),
   State: Type.Object({
     Status: Type.String(),
-    /** Of its first process; 0: it does not run. */
+    /** The process id of its first process; 0 if it does not run. */
     Pid: Type.Optional(Type.Integer()),
     OOMKilled: Type.Boolean(),
     ExitCode: Type.Integer(),
@@ -87,7 +90,7 @@ export const Inspection = Type.Object({
       ),
     ),
   }),
-  /** The id of its image. */
+  /** The id of the container's image. */
   Image: Type.Optional(Type.String()),
   Config: Type.Object({ Labels: nullable(Labels) }),
   Mounts: Type.Optional(
@@ -95,7 +98,7 @@ export const Inspection = Type.Object({
       Type.Array(
         Type.Object({
           Type: Type.String(),
-          /** Of a volume. */
+          /** The name of a volume. */
           Name: Type.Optional(Type.String()),
           Destination: Type.Optional(Type.String()),
         }),
@@ -105,23 +108,23 @@ export const Inspection = Type.Object({
   HostConfig: Type.Optional(
     Type.Object({
       NetworkMode: Type.Optional(Type.String()),
-      /** Bytes; 0: no limit. */
+      /** Bytes; 0 means no limit. */
       Memory: Type.Optional(Type.Integer()),
-      /** Billionths of a CPU; 0: no limit. */
+      /** Billionths of a CPU; 0 means no limit. */
       NanoCpus: Type.Optional(Type.Integer()),
-      /** With Memory; -1: no limit. */
+      /** Bytes of memory and swap together; -1 means no limit. */
       MemorySwap: Type.Optional(Type.Integer()),
-      /** 0: no limit. */
+      /** 0 means no limit. */
       PidsLimit: Type.Optional(nullable(Type.Integer())),
-      /** 0: the engine's default. */
+      /** 0 means the engine's default. */
       CpuShares: Type.Optional(Type.Integer()),
-      /** Empty: all of them. */
+      /** Empty means all CPUs. */
       CpusetCpus: Type.Optional(Type.String()),
       RestartPolicy: Type.Optional(nullable(Type.Object({ Name: Type.String() }))),
     }),
   ),
   NetworkSettings: Type.Object({
-    /** The file of its network namespace; empty: it has none. */
+    /** The file of the container's network namespace; empty if it has none. */
     SandboxKey: Type.Optional(Type.String()),
     Networks: Type.Optional(
       nullable(Type.Record(Type.String(), Type.Object({ IPAddress: Type.Optional(Type.String()) }))),
@@ -141,7 +144,7 @@ export type Inspection = Static<typeof Inspection>;
 /** `GET /containers/{id}/stats`: one document, or one a second. */
 export const Stats = Type.Object({
   cpu_stats: Type.Object({ cpu_usage: Type.Object({ total_usage: Type.Number() }) }),
-  /** Empty where the container does not run. */
+  /** Empty if the container does not run. */
   memory_stats: Type.Object({
     usage: Type.Optional(Type.Number()),
     limit: Type.Optional(Type.Number()),
@@ -155,8 +158,8 @@ export const Stats = Type.Object({
 export type Stats = Static<typeof Stats>;
 
 /**
- * Memory in use: without what the kernel keeps of files that were not read lately, as `docker
- * stats` shows it (cgroup v1 and v2).
+ * Memory in use: without the kernel's cache of files that were not read lately, as `docker stats`
+ * shows it (cgroup v1 and v2).
  */
 export const withoutInactive = (bytes: number, inactive: number): number =>
   inactive < bytes ? bytes - inactive : bytes;
@@ -231,7 +234,7 @@ export const ImagesInUse = Type.Array(Type.Object({ ImageID: Type.String() }));
  */
 const Words = Type.Optional(nullable(Type.Array(Type.String())));
 const Members = Type.Optional(nullable(Type.Record(Type.String(), Type.Unknown())));
-/** Times in nanoseconds; 0 or absent: the engine's default. */
+/** Times in nanoseconds; 0 or absent means the engine's default. */
 const ImageCheck = Type.Object({
   Test: Words,
   Interval: Type.Optional(Type.Number()),
@@ -243,7 +246,7 @@ const ImageCheck = Type.Object({
 export type ImageCheck = Static<typeof ImageCheck>;
 export const ImageDetails = Type.Object({
   Id: Type.String(),
-  /** `repository@digest`, of the repository that was asked about: at most one. */
+  /** `repository@digest` of the repository in the question: at most one. */
   RepoDigests: Type.Optional(nullable(Type.Array(Type.String()))),
   /** With all its members, so that none is beyond the limits. */
   Config: Type.Optional(
@@ -354,7 +357,10 @@ export const shapes = {
   change: { Action: engineActionBytes },
 } as const satisfies Record<string, Shape>;
 
-/** A process started beside that of a container. `Pid`: on the engine's machine; 0: none. */
+/**
+ * A process started beside that of a container. `Pid` is the process id on the engine's machine, or
+ * 0 if there is none.
+ */
 const ExecState = Type.Object({
   Running: Type.Boolean(),
   ExitCode: Type.Union([Type.Integer(), Type.Null()]),

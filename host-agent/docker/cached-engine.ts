@@ -1,10 +1,11 @@
 /**
- * The engine with what its events keep right: which containers this host has, their inspections,
- * its images and its network. So a start needs a create, a start, one inspection and the logs.
+ * The engine with a cache that its events keep correct: the containers of this host, their
+ * inspections, its images and its network. So a start needs a create, a start, one inspection and
+ * the logs.
  *
  * It answers from memory only while the events are read and all containers were listed since; else
- * it asks the engine. What changes while a question is under way is asked again, and an inspection
- * that no list has confirmed for `limits.inspectionTrustMs` is asked again too.
+ * it asks the engine. A question is repeated if its subject changes while it is under way, and an
+ * inspection is repeated if no list has confirmed it for `limits.inspectionTrustMs`.
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -40,13 +41,13 @@ export interface CachedEngine extends Engine {
   idsOf(id: ContainerId): Promise<readonly string[]>;
   /**
    * A container that has ended, from the engine's event alone: the engine answers an inspection
-   * only when it has cleaned up. Lacks `OOMKilled` and `Error`. Undefined: no such event, or the
-   * container was inspected since.
+   * only when it has cleaned up. Lacks `OOMKilled` and `Error`. `undefined` if there was no such
+   * event, or the container was inspected since.
    */
   endOf(dockerId: string): Inspection | undefined;
-  /** From now on, or no longer, `heard` and `heardChange` are given every event. */
+  /** @param isWatched `true` if `heard` and `heardChange` get every event from now on */
   setWatched(isWatched: boolean): void;
-  /** @returns the container to look at; undefined where the event is no news */
+  /** @returns the container to reconcile; `undefined` if the event is no news */
   heard(event: EngineEvent): ContainerId | undefined;
   /** An image or a network of the engine has changed. */
   heardChange(): void;
@@ -55,9 +56,9 @@ export interface CachedEngine extends Engine {
 export interface KnownContainer {
   readonly dockerId: string;
   readonly id: ContainerId;
-  /** Empty: it has no label of a tenant. */
+  /** Empty if the container has no label of a tenant. */
   readonly tenant: string;
-  /** As the engine names it; undefined: no list has named it yet. */
+  /** The engine's state of the container; `undefined` if no list has named it yet. */
   readonly state: string | undefined;
 }
 
@@ -68,14 +69,14 @@ interface Entry {
   /** The number of the last change that was heard or made. */
   change: number;
   seen: Inspection | undefined;
-  /** When `seen` was last true; undefined: it may not be. */
+  /** The time at which `seen` was last known to be true; `undefined` if it may be out of date. */
   seenAtMs: number | undefined;
   ended: Inspection | undefined;
 }
 
 const unseen = { state: undefined, seen: undefined, seenAtMs: undefined, ended: undefined };
 
-/** What a container does after these is what it did before. Health checks cause many `exec_`. */
+/** Actions that leave a container's state as it was. Health checks cause many `exec_`. */
 const idleActions =
   /^(?:exec_|kill|stop|oom|restart|attach|detach|resize|top|copy|commit|export|archive-path|extract-to-dir)/;
 
@@ -91,9 +92,9 @@ const stateAfter: Readonly<Record<string, string>> = {
 export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () => number): CachedEngine {
   const entries = new Map<string, Entry>();
   const byContainer = new Map<ContainerId, Set<string>>();
-  /** Removed while a list was under way, which may still name them. */
+  /** Containers that were removed while a list was under way, which may still name them. */
   const removed = new Set<string>();
-  /** What `containers` answers; undefined: something has changed since. */
+  /** The answer of `containers`; `undefined` if something has changed since. */
   let known: readonly KnownContainer[] | undefined;
   let changes = 0;
   let lists = 0;
@@ -108,7 +109,7 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
   const forgetAll = (): void => {
     for (const memo of [imageIds, imageDetails, networks]) memo.clear();
   };
-  /** Undefined: nothing may be remembered now. */
+  /** `undefined` if nothing may be cached now. */
   const keyOf = (key: string): string | undefined => (isTrusted() ? key : undefined);
 
   const add = (dockerId: string, marks: Labels | null | undefined, change: number): Entry => {
@@ -304,7 +305,7 @@ function knownFrom({ Id: dockerId, State: state, Labels }: Summary): KnownContai
 
 const never = '0001-01-01T00:00:00Z';
 
-/** As the engine would show it. */
+/** The inspection that the engine would return for it. */
 const justCreated = (Id: string, { Labels, HostConfig: { NetworkMode, Mounts = [] } }: ContainerBody): Inspection => ({
   Id,
   State: { Status: 'created', OOMKilled: false, ExitCode: 0, Error: '', StartedAt: never, FinishedAt: never },

@@ -49,7 +49,9 @@ export class Demultiplexer {
     return frames;
   }
 
-  /** Why the engine broke off, in its own words; the frames before it are complete. */
+  /**
+   * The engine's message about why it ended the stream early; the frames before it are complete.
+   */
   get failure(): string | undefined {
     return this.#failure;
   }

@@ -1,7 +1,7 @@
 /**
  * Watches the engine: probes it at an interval, with a deadline, and reads its events while it
- * answers. While the engine is away the agent decides nothing; when it is back the agent looks at
- * everything again.
+ * answers. While the engine is away the agent decides nothing; when it is back the agent reconciles
+ * everything.
  */
 import { backoffMs, jitter, sleep, withAbort, type BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -13,7 +13,7 @@ import { createNotify } from '../../lib/notify.ts';
 import { type Owner, ownerLabels } from './ownership.ts';
 
 export type EngineStatus =
-  /** `watchedSinceMs`: by a clock that never steps. */
+  /** `watchedSinceMs` is by a clock that never steps. */
   | { readonly phase: 'up'; readonly version: string; readonly sinceMs: number; readonly watchedSinceMs: number }
   | { readonly phase: 'away'; readonly sinceMs: number };
 
@@ -24,14 +24,14 @@ export interface EngineMonitor {
   run(watcher: EngineWatcher, signal: AbortSignal): Promise<void>;
 }
 
-/** Hears of the engine. */
+/** Is called when the engine comes, goes or changes. */
 export interface EngineWatcher {
-  /** The engine answers again: look at everything. Rejects if it goes away meanwhile. */
+  /** The engine answers again: reconcile everything. Rejects if it goes away meanwhile. */
   readonly onUp: () => Promise<void>;
   readonly onAway: (sinceMs: number) => void;
-  /** From now on, or no longer, every event is given to `onEvent` and `onChange`. */
+  /** @param isWatched `true` if `onEvent` and `onChange` get every event from now on */
   readonly onWatched: (isWatched: boolean) => void;
-  /** Of a container of this host. */
+  /** An event of a container of this host. */
   readonly onEvent: (event: EngineEvent) => void;
   /** An image or a network of the engine has changed. */
   readonly onChange: () => void;
@@ -88,8 +88,8 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
   };
 
   /**
-   * Serves from the first answer until events or answers stop. It reads events before the look at
-   * everything.
+   * Serves from the first answer until events or answers stop. It reads events before everything is
+   * reconciled.
    */
   const attend = async (watcher: EngineWatcher, signal: AbortSignal, onLooked: () => void): Promise<void> => {
     try {

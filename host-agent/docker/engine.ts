@@ -27,7 +27,7 @@ export interface Engine extends ContainerCalls, ExecCalls, ImageCalls, NetworkCa
   close(): void;
 }
 
-/** `pullIdleMs`: a pull that makes no progress for this long has stalled. */
+/** @param pullIdleMs a pull that makes no progress for this long has stalled */
 export function createEngine(transport: Transport, pullIdleMs: number = enginePullIdleMs): Engine {
   const client = createEngineClient(transport);
   return {

@@ -1,4 +1,4 @@
-/** Failures between the agent and the engine, as far as the agent acts differently on them. */
+/** Failures between the agent and the engine, in the kinds that the agent handles differently. */
 
 export type EngineFault =
   /**
@@ -10,11 +10,11 @@ export type EngineFault =
   | { readonly kind: 'deadline'; readonly ms: number }
   /** A pull made no progress, though the engine itself may be well. */
   | { readonly kind: 'stalled'; readonly ms: number }
-  /** The agent gave up the call. */
+  /** The caller aborted the call. */
   | { readonly kind: 'aborted' }
-  /** The engine answered, and refused. */
+  /** The engine answered with an error. */
   | { readonly kind: 'refused'; readonly status: number }
-  /** The answer is larger than the agent reads. */
+  /** The answer is larger than the agent accepts. */
   | { readonly kind: 'oversized' }
   /** The answer does not follow the engine's API. */
   | { readonly kind: 'malformed' };
@@ -31,7 +31,7 @@ export class EngineError extends Error {
     this.detail = detail;
   }
 
-  /** The engine's own message, or the network's. */
+  /** The message of the engine, or of the network. */
   readonly detail: string;
 }
 

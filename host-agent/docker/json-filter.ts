@@ -14,11 +14,11 @@ const engineAnswerLevels = 64;
 
 /**
  * `true`: keep all. An array: its shape for each element. An object: only these members. A number:
- * of a string at most so many bytes, and none from its first escape or byte beyond ASCII on.
+ * at most so many bytes of a string, up to its first escape or byte beyond ASCII.
  */
 export type Shape = true | number | readonly [Shape | Some] | { readonly [member: string]: Shape };
 
-/** Of an array, the first `max` strings that `wants` says; all else is skipped. */
+/** The first `max` strings of an array for which `wants` is true; the rest is skipped. */
 export class Some {
   readonly max: number;
   readonly wants: (text: string) => boolean;
@@ -71,13 +71,13 @@ export class JsonFilter {
   #skipped = 0;
   #string: 'none' | 'name' | 'asked' | 'kept' | 'skipped' = 'none';
   #isEscaped = false;
-  /** Bytes of the string that are kept yet. */
+  /** Bytes of the string that may still be kept. */
   #room = Infinity;
   #expectsName = false;
   #isInScalar = false;
   #name: Buffer[] = [];
   #nameLength = 0;
-  /** The shape of the next value; undefined: skip it. */
+  /** The shape of the next value; `undefined` means to skip it. */
   #next: Shape | Some | undefined;
 
   /**
@@ -111,7 +111,7 @@ export class JsonFilter {
     return this.#keptBytes > 0 ? [this.#take()] : [];
   }
 
-  /** Takes one byte outside strings. True: it ends a document. */
+  /** Takes one byte outside strings. @returns `true` if it ends a document */
   #between(chunk: Buffer, at: number): boolean {
     const byte = chunk[at];
     switch (byte) {
@@ -208,7 +208,7 @@ export class JsonFilter {
     this.#keepName();
   }
 
-  /** Undefined: it is longer than any that counts. */
+  /** `undefined` if it is longer than any name that counts. */
   #nameText(): string | undefined {
     if (this.#nameLength > engineNameBytes) return undefined;
     return String(JSON.parse(`"${Buffer.concat(this.#name).toString('utf8')}"`));

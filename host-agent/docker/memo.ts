@@ -1,16 +1,19 @@
-/** Answers that hold until they are forgotten: at most so many, the oldest goes first. */
+/**
+ * A cache of answers: they hold until it is cleared. Its size is bounded, and the oldest goes
+ * first.
+ */
 
 export interface Memo<T> {
   /**
-   * The answer that is remembered, or that of `ask`.
-   * @param key undefined: asks, and remembers nothing
+   * The cached answer, or that of `ask`.
+   * @param key `undefined`: asks, and caches nothing
    */
   get(key: string | undefined, ask: () => Promise<T>): Promise<T>;
-  /** Forgets everything, and does not remember the answers that are under way. */
+  /** Forgets everything, and does not cache the answers that are under way. */
   clear(): void;
 }
 
-/** @param isKept answers that are worth remembering */
+/** @param isKept `true` for answers that are worth caching */
 export function createMemo<T>(size: number, isKept: (answer: T) => boolean): Memo<T> {
   let answers = new Map<string, T>();
   return {
@@ -28,7 +31,7 @@ export function createMemo<T>(size: number, isKept: (answer: T) => boolean): Mem
       }
       return answer;
     },
-    // Those that ask now write into the old one.
+    // Calls in progress write into the old map.
     clear: () => void (answers = new Map()),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * One container as the engine shows it, as far as decisions depend on it. Pure, but for `observe`,
- * which asks the engine that it is given.
+ * A container as the engine shows it, as far as decisions depend on it. Pure, except `observe`,
+ * which asks the given engine.
  */
 import { isDeepStrictEqual, stripVTControlCharacters } from 'node:util';
 import type { ImageSeen, PortAddress } from '../../schemas/api/container.ts';
@@ -27,9 +27,9 @@ export type EngineState =
       readonly run: RunId;
       readonly startedAtMs: number;
       readonly health: Health;
-      /** What the last check that failed said of it. */
+      /** The output of the last failed check, or its exit code. */
       readonly healthFault?: string;
-      /** Its own address, on the bridge of the containers. */
+      /** The container's address on the bridge. */
       readonly ip?: string;
       readonly addresses: readonly PortAddress[];
     }
@@ -45,7 +45,7 @@ export interface Exit {
   readonly upMs: number;
   /** By the engine's clock, which is this machine's wall clock. */
   readonly endedAtMs: number;
-  /** The engine's error of a failed start; empty after an ordinary end. */
+  /** The engine's error if the start failed; empty after an ordinary end. */
   readonly error: string;
 }
 
@@ -60,18 +60,24 @@ export interface Found {
    * return.
    */
   readonly imageId: string;
-  /** From labels, too; undefined: it came from no registry, or an agent before made it. */
+  /**
+   * From labels, too; `undefined` if the image came from no registry, or an older agent made the
+   * container.
+   */
   readonly image?: ImageSeen;
   readonly state: EngineState;
-  /** What the engine holds it to; a limit that it does not tell, or does not keep, is absent. */
+  /**
+   * The limits that the engine applies; those that it does not report, or does not enforce, are
+   * absent.
+   */
   readonly limits?: Partial<KeptSettings>;
-  /** They are not those that its version declares: somebody has changed them. */
+  /** `true` if somebody has changed the limits: they are not those that its version declares. */
   readonly hasOtherLimits?: boolean;
   /** Paths of its volumes. */
   readonly volumes?: readonly string[];
-  /** It has a name server that Longshore, or its tenant, gave it. */
+  /** `true` if the container has name servers from Longshore or its tenant. */
   readonly isNamed?: boolean;
-  /** What it has its network of; null: a network namespace of its own. */
+  /** The container whose network it shares; `null` if it has a network namespace of its own. */
   readonly sandbox: SandboxSeen | null;
 }
 
@@ -81,7 +87,7 @@ export interface SandboxSeen {
   readonly state: 'up' | 'down' | 'gone';
 }
 
-/** The sandbox that a container is in, by its network mode; undefined: none. */
+/** The id of the sandbox in a network mode; `undefined` if it names none. */
 export const sandboxOf = (networkMode: string | undefined): string | undefined =>
   networkMode?.startsWith(sharedNetwork) === true ? networkMode.slice(sharedNetwork.length) : undefined;
 
@@ -97,7 +103,7 @@ export type Observed =
 export const absent: Observed = { kind: 'absent' };
 
 /**
- * Undefined for a container whose labels name no tenant or container: no agent made it.
+ * `undefined` for a container whose labels name no tenant or container: no agent made it.
  * @param sandbox the inspection of its sandbox, if it has one that is there
  */
 export function foundFrom(inspection: Inspection, sandbox?: Inspection): Found | undefined {
@@ -121,7 +127,7 @@ export function foundFrom(inspection: Inspection, sandbox?: Inspection): Found |
   };
 }
 
-/** Where a container has its name servers. */
+/** The file of a container with its name servers. */
 export const resolvConfPath = '/etc/resolv.conf';
 
 function imageFrom(marks: Readonly<Record<string, string>>): Pick<Found, 'image'> {
@@ -129,10 +135,13 @@ function imageFrom(marks: Readonly<Record<string, string>>): Pick<Found, 'image'
   return isDigest.test(digest) && !Number.isNaN(Date.parse(resolved_at)) ? { image: { digest, resolved_at } } : {};
 }
 
-/** What the engine gives where nobody names a share. */
+/** The engine's default for `CpuShares`. */
 export const usualCpuShares = 1024;
 
-/** What it does not tell, or does not keep, is absent; so are the engine's own defaults. */
+/**
+ * Leaves out the settings that the engine does not report or enforce, and those that have its own
+ * default.
+ */
 export function limitsFrom({ HostConfig = {} }: Inspection): Partial<KeptSettings> {
   const { Memory = 0, MemorySwap = 0, NanoCpus = 0, PidsLimit, CpuShares = 0, CpusetCpus = '' } = HostConfig;
   const restart = HostConfig.RestartPolicy?.Name ?? '';
@@ -147,7 +156,7 @@ export function limitsFrom({ HostConfig = {} }: Inspection): Partial<KeptSetting
   };
 }
 
-/** Those that the engine keeps otherwise. Empty: none. */
+/** The wanted settings that the engine applies differently; empty if there are none. */
 export const otherLimits = ({ limits = {} }: Pick<Found, 'limits'>, wanted: Partial<KeptSettings>) =>
   Object.fromEntries(
     Object.entries(wanted).filter(([name, value]) => {
@@ -156,7 +165,7 @@ export const otherLimits = ({ limits = {} }: Pick<Found, 'limits'>, wanted: Part
     }),
   ) as Partial<KeptSettings>;
 
-/** Where the engine mounts it: `/data/`, `./data` and `data` are `/data`. */
+/** The path at which the engine mounts a volume: `/data` for `/data/`, `./data` and `data`. */
 export function volumePath(path: string): string {
   const parts: string[] = [];
   for (const part of path.split('/')) {
@@ -217,7 +226,7 @@ function healthFrom(given: Inspection['State']['Health']): { readonly health: He
   if (status !== 'starting' && status !== 'healthy' && status !== 'unhealthy') return { health: 'none' };
   const failed = given?.Log?.findLast(({ ExitCode }) => ExitCode !== 0);
   if (status !== 'unhealthy' || failed === undefined) return { health: status };
-  // The image's own text: people read it at terminals.
+  // This is text of the image, which people read at terminals.
   const output = withoutControls(stripVTControlCharacters(failed.Output)).trim().slice(0, limits.healthFaultChars);
   return { health: status, healthFault: output === '' ? `exit code ${failed.ExitCode}` : output };
 }
@@ -257,8 +266,8 @@ export function observedFrom(found: readonly Found[], spec?: string): Observed {
 type Inspecting = Pick<CachedEngine, 'idsOf' | 'inspect' | 'endOf'>;
 
 /**
- * Every copy of a container that the engine has.
- * @param isEndEnough of a container that has ended, it need not be known how it did
+ * All containers of the engine with this id.
+ * @param isEndEnough `true` if the exit code and error of one that has ended are not needed
  */
 export async function observe(engine: Inspecting, id: ContainerId, isEndEnough: boolean): Promise<Found[]> {
   const found: Found[] = [];

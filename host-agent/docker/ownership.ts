@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { isContainerId, type ContainerId, type HostKey } from '../../schemas/ids.ts';
 
-/** Labels that say whose a container is (invariant A4), and what it was made for. */
+/** Labels that name the owner of a container (invariant A4), and its purpose. */
 export const labels = {
   cluster: 'longshore.cluster',
   host: 'longshore.host',
@@ -14,39 +14,39 @@ export const labels = {
   placement: 'longshore.placement',
   spec: 'longshore.spec',
   image: 'longshore.image',
-  /** Of a sandbox, and of no container of a tenant: what it publishes (sandbox/shape.ts). */
+  /** Only of a sandbox: what it publishes (sandbox/shape.ts). */
   sandbox: 'longshore.sandbox',
-  /** Of a sandbox: the ports of the host that it publishes at, whether it runs or not. */
+  /** Only of a sandbox: the ports of the host that it publishes at, whether it runs or not. */
   published: 'longshore.published',
   /** The name of the image, for people. */
   reference: 'longshore.reference',
-  /** The digest that the name had when the container was made, and when that was. */
+  /** The digest that the name had when the container was made, and the time of that. */
   digest: 'longshore.digest',
   resolvedAt: 'longshore.resolved-at',
-  /** Of a volume: where its container has it. */
+  /** Of a volume: its path in the container. */
   path: 'longshore.path',
 } as const;
 
 /** The labels that a container or an event of the engine bears. */
 type Marks = Readonly<Record<string, string>> | null | undefined;
 
-/** The tenant's container that it is; undefined: it is none. */
+/** The id of the tenant's container; `undefined` if it is none. */
 export function containerIn(marks: Marks): ContainerId | undefined {
   const id = marks?.[labels.container] ?? '';
   return isContainerId(id) ? id : undefined;
 }
 
-/** Its tenant, as its label says; empty: it says none. */
+/** The tenant in the label; empty if there is no label. */
 export const tenantIn = (marks: Marks): string => marks?.[labels.tenant] ?? '';
 
 /**
- * What a sandbox publishes; undefined: it is none. The engine gives a tenant's container the labels
- * of its image, so that a label of this name alone says nothing.
+ * The label of a sandbox; `undefined` if it is no sandbox. The engine gives a tenant's container
+ * the labels of its image, so that a label of this name alone proves nothing.
  */
 export const sandboxLabel = (marks: Marks): string | undefined =>
   marks?.[labels.container] === undefined ? marks?.[labels.sandbox] : undefined;
 
-/** Begins what the label of a sandbox says, if its container is to be in no network. */
+/** The prefix of the label of a sandbox whose container is to be in no network. */
 export const apart = 'apart:';
 export const isApart = (label: string): boolean => label.startsWith(apart);
 

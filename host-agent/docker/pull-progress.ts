@@ -1,23 +1,23 @@
 /**
- * What a pull has fetched so far, from the lines of the engine's answer. Engines with containerd's
- * image store repeat a line while nothing arrives, so only a line that differs is progress.
+ * The progress of a pull, from the lines of the engine's answer. Engines with containerd's image
+ * store repeat a line while nothing arrives, so only a line that differs is progress.
  */
 import { limits } from '../../schemas/limits.ts';
 import type { PullProgress } from '../../schemas/api/container.ts';
 import type { PullLine } from './answers.ts';
 
-/** `queued`: it waits for other pulls of the engine. */
+/** `queued`: the layer waits for other pulls of the engine. */
 type Phase = 'queued' | 'fetching' | 'fetched' | 'present';
 
 interface Layer {
   readonly phase: Phase;
-  /** The line that was last seen of it. */
+  /** The layer's last line: status and bytes. */
   readonly said: string;
   readonly bytes: number;
   readonly total: number | null;
 }
 
-/** In the words of Docker 20.10 to 29. */
+/** The status texts of Docker 20.10 to 29. */
 const phases: readonly (readonly [RegExp, Phase])[] = [
   [/^Waiting$/, 'queued'],
   [/^(?:Pulling fs layer|Downloading|Pulling layer fs|Retrying in )/, 'fetching'],
@@ -29,13 +29,13 @@ const phaseOf = (status: string): Phase | undefined => phases.find(([pattern]) =
 export class PullLines {
   readonly #layers = new Map<string, Layer>();
 
-  /** @returns whether the line says something new */
+  /** @returns `true` if the line has news */
   note({ id, status = '', progressDetail }: PullLine): boolean {
     const phase = phaseOf(status);
     if (id === undefined || phase === undefined) return true;
     const before = this.#layers.get(id);
     if (before === undefined && this.#layers.size >= limits.pullLayers) return false;
-    // Some engines say -1 for what they do not know.
+    // Some engines send -1 for an unknown number.
     const current = wholeBytes(progressDetail?.current);
     const total = wholeBytes(progressDetail?.total);
     const said = `${status} ${current}`;
@@ -44,7 +44,7 @@ export class PullLines {
     return true;
   }
 
-  /** Undefined until the engine names a layer. */
+  /** `undefined` until the engine names a layer. */
   progress(): PullProgress | undefined {
     const layers = [...this.#layers.values()];
     if (layers.length === 0) return undefined;
@@ -56,7 +56,10 @@ export class PullLines {
     };
   }
 
-  /** Nothing of this pull is under way: its layers wait until other pulls of the engine end. */
+  /**
+   * `true` if nothing of this pull is under way: its layers wait until other pulls of the engine
+   * end.
+   */
   isQueued(): boolean {
     const all = [...this.#layers.values()].map(({ phase }) => phase);
     return all.includes('queued') && !all.includes('fetching');

@@ -18,17 +18,17 @@ import { JsonFilter, TooLarge, type Shape } from './json-filter.ts';
 /** An unused connection to the engine is closed after so long. */
 const engineIdleMs = 30_000;
 
-/** Where an engine listens, from `DOCKER_HOST`. */
+/** The address of an engine, from `DOCKER_HOST`. */
 export type EngineAddress =
   | { readonly kind: 'unix'; readonly socketPath: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
-/** Whether the engine is on this machine, and sees its files and processes as the agent does. */
+/** `true` if the engine is on this machine, and sees its files and processes as the agent does. */
 export const isHere = ({ kind }: EngineAddress): boolean => kind === 'unix';
 
 /**
- * Parses `unix:///run/docker.sock` and `tcp://127.0.0.1:2375`; undefined for anything else. TLS to
- * an engine is not supported.
+ * Parses `unix:///run/docker.sock` and `tcp://127.0.0.1:2375`; `undefined` for anything else. TLS
+ * to an engine is not supported.
  */
 export function parseEngineAddress(text: string): EngineAddress | undefined {
   const unix = /^unix:\/\/(\/.+)$/.exec(text);
@@ -39,7 +39,7 @@ export function parseEngineAddress(text: string): EngineAddress | undefined {
 }
 
 export interface Call {
-  /** For people and metrics: "container create". */
+  /** For people and metrics, such as "container create". */
   readonly name: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'HEAD';
   readonly path: string;
@@ -48,18 +48,18 @@ export interface Call {
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
   /**
-   * What to keep of a JSON answer (200); the rest is skipped as it arrives. Absent: the whole
-   * answer.
+   * The parts of a JSON answer (200) to keep; the rest is skipped as it arrives. Absent: keep the
+   * whole answer.
    */
   readonly keep?: Shape;
   /**
-   * Most bytes to keep, of each element where there is `onElement`; absent:
+   * The most bytes to keep, of each element if there is an `onElement`. By default
    * `limits.engineAnswerBytes`.
    */
   readonly maxBytes?: number;
   /**
-   * Given each element of an answer that is an array, as it arrives; the reply has no body. So the
-   * number of elements is not bounded.
+   * Called with each element of an answer that is an array, as it arrives; the reply has no body.
+   * So the number of elements is not bounded.
    */
   readonly onElement?: (element: Buffer) => void;
 }
@@ -79,8 +79,8 @@ export interface OpenReply {
 
 export interface Transport {
   /**
-   * A connection that the engine gives up to raw bytes both ways (Docker Engine API, "Hijacking").
-   * Absent: this engine is simulated, and has no processes.
+   * A connection that the engine turns into raw bytes both ways (Docker Engine API, "Hijacking").
+   * Absent if the engine is simulated, and has no processes.
    */
   hijack?(call: Call): Promise<Hijacked>;
   /** A whole answer within the deadline, whatever its status. */
@@ -92,7 +92,7 @@ export interface Transport {
 
 export type Hijacked =
   | { readonly status: 101; readonly stream: Duplex }
-  /** The engine refused; the answer is whole. */
+  /** The engine refused; `body` is its whole answer. */
   | { readonly status: number; readonly stream?: undefined; readonly body: Buffer };
 
 export type ObserveCall = (name: string, seconds: number, outcome: 'ok' | 'refused' | 'failed') => void;
@@ -127,7 +127,7 @@ export function createTransport(
       outgoing.once('response', (stream) => {
         lasting.answered(stream);
         const { statusCode: status = 0, headers } = stream;
-        // The words of a refusal are few, and come at once.
+        // A refusal is short, and arrives at once.
         if (streaming && status === 200) lasting.untimed();
         resolve({ status, headers, stream });
       });
@@ -208,7 +208,7 @@ export async function readWhole(name: string, stream: Readable): Promise<Buffer>
   return Buffer.concat(chunks);
 }
 
-/** The kept text of an answer, which is one document; empty where each element is given away. */
+/** The kept text of an answer, which is one document; empty if each element went to `onElement`. */
 async function readKept(call: Call, shape: Shape, stream: Readable): Promise<Buffer> {
   const { name, onElement, maxBytes = limits.engineAnswerBytes } = call;
   const filter = new JsonFilter(shape, maxBytes, onElement !== undefined);

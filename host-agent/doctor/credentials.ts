@@ -18,17 +18,17 @@ import { reasonOf } from '../commands/reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
 export interface CredentialFacts {
-  /** Undefined: this host has not joined, or `fault` says why it cannot be read. */
+  /** `undefined` if this host has not joined, or `fault` says why the identity cannot be read. */
   readonly identity: Identity | undefined;
   readonly seed: Uint8Array | undefined;
   readonly fault: string | undefined;
-  /** Another user of this machine may read the key. */
+  /** `true` if another user of this machine may read the key. */
   readonly isKeyOpen: boolean;
   readonly isFolderLocked: boolean;
   readonly isHostLocked: boolean;
 }
 
-/** Reads, and leaves files that cannot be read where they are. */
+/** Reads the files, and leaves those in place that cannot be read. */
 export async function seeCredentials(stateDir: string): Promise<CredentialFacts> {
   let fault: string | undefined;
   const read = async <T>(path: string, decode: (bytes: Buffer) => T): Promise<T | undefined> => {

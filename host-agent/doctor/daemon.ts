@@ -11,7 +11,9 @@ import { processesOf } from '../processes.ts';
 export interface DaemonSettings {
   readonly concurrentDownloads: number;
   readonly userlandProxy: boolean;
-  /** Where they come from; undefined: no dockerd was found, and these are its defaults. */
+  /**
+   * The source of the settings; `undefined` if no dockerd was found, and these are its defaults.
+   */
   readonly source: string | undefined;
 }
 
@@ -22,7 +24,7 @@ const DaemonFile = Type.Object({
 const decodeFile = decoder(DaemonFile);
 
 const usualFile = '/etc/docker/daemon.json';
-/** dockerd's own. */
+/** The defaults of dockerd. */
 const defaults = { concurrentDownloads: 3, userlandProxy: true };
 
 export const unseenDaemon: DaemonSettings = { ...defaults, source: undefined };
@@ -37,7 +39,7 @@ export function optionOf(words: readonly string[], name: string): string | undef
   return undefined;
 }
 
-/** Pure. `file`: the content of the configuration that the words name. */
+/** Pure. @param file the content of the configuration file that the words name */
 export function settingsOf(words: readonly string[], file: Static<typeof DaemonFile>, source: string): DaemonSettings {
   const downloads = Number(optionOf(words, 'max-concurrent-downloads'));
   const proxy = optionOf(words, 'userland-proxy');

@@ -10,15 +10,18 @@ const doctorStateBytes = 64 * MiB;
 
 export interface DiskFacts {
   readonly path: string;
-  /** Undefined: the file system makes them as it needs them. */
+  /** `undefined` if the file system makes inodes as it needs them. */
   readonly freeInodes: number | undefined;
   /** As the agent counts it: bytes or inodes, whichever is fuller. */
   readonly fill: DiskFill;
-  /** Undefined: this process may write there. */
+  /** The reason why this process may not write there; `undefined` if it may. */
   readonly notWritable: string | undefined;
 }
 
-/** Of the folder, or of the nearest one above it that exists. Undefined: it cannot be seen. */
+/**
+ * The disk of the folder, or of the nearest existing folder above it; `undefined` if it cannot be
+ * seen.
+ */
 export async function seeDisk(path: string): Promise<DiskFacts | undefined> {
   try {
     const stat = await statfs(path);
@@ -60,7 +63,7 @@ export function judgeStateDisk(disk: DiskFacts | undefined, stateDir: string): F
   return ok(check, words(disk));
 }
 
-/** Pure. `rootDir` undefined: the engine has not said where its data is. */
+/** Pure. @param rootDir `undefined` if the engine has not said where its data is */
 export function judgeEngineDisk(
   disk: DiskFacts | undefined,
   rootDir: string | undefined,

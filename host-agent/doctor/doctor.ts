@@ -1,6 +1,6 @@
 /**
- * `host-agent doctor`: looks at this host, says what is wrong and what to do. It changes nothing.
- * Each check has a deadline, and none needs another to be well.
+ * `host-agent doctor`: examines this host, and prints what is wrong and what to do. It changes
+ * nothing. Each check has a deadline, and none needs another to be well.
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -36,7 +36,7 @@ export interface DoctorParts {
   readonly nft?: Nft;
 }
 
-/** Resolves to the exit code: 1 where something fails. */
+/** Resolves to the exit code: 1 if a check fails. */
 export async function doctor(parts: DoctorParts): Promise<number> {
   const findings = await examineAll(parts);
   const isOk = isWell(findings);

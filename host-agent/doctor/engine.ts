@@ -49,19 +49,19 @@ export interface EngineFacts {
   /** Such as `docker 28.5.2, API 1.51`. */
   readonly version: string;
   readonly info: EngineInfo;
-  /** Ports of the host that its containers publish. */
+  /** Ports of the host that the engine's containers publish. */
   readonly published: ReadonlySet<number>;
   /** Networks of this host's containers. */
   readonly networks: readonly Network[];
-  /** Whether it has figures of the containers that started last; undefined: none runs. */
+  /** `true` if the engine has figures of the newest containers; `undefined` if none runs. */
   readonly hasFigures: boolean | undefined;
-  /** Shims of containerd that it has left behind on this machine. */
+  /** Shims of containerd that the engine has left behind on this machine. */
   readonly shims: readonly Shim[];
 }
 
 /**
- * @param labels of this host's networks; undefined: the host has not joined
- * @param isEngineHere its processes are on this machine
+ * @param labels of this host's networks; `undefined` if the host has not joined
+ * @param isEngineHere `true` if the engine's processes are on this machine
  * @throws EngineError
  */
 export async function askEngine(
@@ -92,7 +92,10 @@ export async function askEngine(
   return { version: named, info, published: new Set(ports), networks, hasFigures, shims };
 }
 
-/** Of one that has just ended the engine rightly has none: so it is asked about several. */
+/**
+ * Asks about several containers, because the engine rightly has no figures of one that has just
+ * ended.
+ */
 async function hasFiguresOf(
   { stats }: Pick<ContainerCalls, 'stats'>,
   running: readonly { readonly Id: string }[],
@@ -106,7 +109,7 @@ async function hasFiguresOf(
 export const nameOf = (address: EngineAddress): string =>
   address.kind === 'unix' ? address.socketPath : `${address.host}:${address.port}`;
 
-/** Why an engine that was asked gave no facts. */
+/** The finding for an engine that was asked and gave no facts. */
 export function engineFault(error: unknown, address: EngineAddress): Finding {
   const where = nameOf(address);
   const said = fail.bind(undefined, 'engine');

@@ -1,4 +1,4 @@
-/** What a check of the doctor says, and how checks run: each to its end, or to its deadline. */
+/** The results of the doctor's checks, and how checks run: each to its end, or to its deadline. */
 import { within } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { reasonOf } from '../commands/reason.ts';
@@ -8,9 +8,9 @@ export type Verdict = 'ok' | 'warn' | 'fail';
 export interface Finding {
   readonly check: string;
   readonly verdict: Verdict;
-  /** What is so. */
+  /** The state that the check found. */
   readonly says: string;
-  /** What to do; absent where it is `ok`. */
+  /** The fix; absent if the finding is `ok`. */
   readonly remedy?: string;
 }
 

@@ -12,7 +12,9 @@ export type GatewayFacts =
       readonly kind: 'answered';
       readonly status: number;
       readonly location: string | undefined;
-      /** The clock of this host minus that of the answer; undefined: the answer names no time. */
+      /**
+       * The clock of this host minus that of the answer; `undefined` if the answer names no time.
+       */
       readonly aheadMs: number | undefined;
     }
   | { readonly kind: 'unreached'; readonly why: string };
@@ -64,7 +66,7 @@ function remedyOf(why: string): string {
   return 'correct LONGSHORE_URL, or open the way to it';
 }
 
-/** Pure. `issuedMs`: when the credentials of this host were signed. */
+/** Pure. @param issuedMs the time at which the credentials of this host were signed */
 export function judgeClock(facts: GatewayFacts, issuedMs: number | undefined, nowMs: number): Finding {
   const check = 'clock';
   const remedy = 'set the clock and keep it right: systemctl status systemd-timesyncd (or chrony)';

@@ -24,7 +24,7 @@ export interface NatsAsk {
   readonly identity: Identity;
   readonly seed: Uint8Array;
   readonly caFile: string | undefined;
-  /** For the connection, and again for the answer. */
+  /** The deadline of the connection, and again of the answer. */
   readonly ms: number;
 }
 
@@ -55,11 +55,11 @@ export async function askNats({ servers, identity, seed, caFile, ms }: NatsAsk):
   }
 }
 
-/** The rest of the answer is what the host should run. */
+/** The rest of the answer is the desired set of the host. */
 const decodeAnswer = decoder(Type.Object({ fenced: Type.Optional(Type.Boolean()) }));
 
 /**
- * Asks the owner of one partition what this host should run, as the agent does: actors answer the
+ * Asks the owner of one partition for the host's desired set, as the agent does: actors answer the
  * enrolled key alone. That changes nothing, and begins no session.
  */
 async function askOwner(nc: NatsConnection, sender: Sender, ms: number) {
@@ -69,7 +69,7 @@ async function askOwner(nc: NatsConnection, sender: Sender, ms: number) {
   nc.publish(subjects.hostSync(sender), JSON.stringify(ask), { reply: inbox });
   try {
     for await (const { data } of answers) {
-      // Without a payload: the server says that there is no responder.
+      // A message without a payload means that there is no responder.
       if (data.length === 0) break;
       return decodeAnswer(data).fenced === true ? 'fenced' : 'enrolled';
     }

@@ -11,7 +11,7 @@ import { fail, ok, warn, type Finding } from './finding.ts';
 
 export interface NetworkFacts {
   readonly mode: AgentSettings['CONTAINER_FIREWALL'];
-  /** Undefined: the engine has none yet; the agent makes it. */
+  /** `undefined` if the engine has none yet; the agent makes it. */
   readonly network: Network | undefined;
   readonly hasBridge: boolean;
   readonly isBridgedFiltered: boolean;
@@ -85,7 +85,7 @@ export function judgeNetwork({ mode, network, hasBridge, isBridgedFiltered, nft 
   return findings;
 }
 
-/** Pure. `own`: the addresses of this machine. */
+/** Pure. @param own the addresses of this machine */
 export function judgePublishAddress(address: string, own: readonly string[]): Finding {
   const check = 'PUBLISH_ADDRESS';
   if (address === '0.0.0.0' || address === '::' || own.includes(address)) {
@@ -103,7 +103,7 @@ export function judgePublishAddress(address: string, own: readonly string[]): Fi
 
 export type LogFiles = 'readable' | 'forbidden' | 'absent';
 
-/** Whether this process may read the folder with the engine's log files. */
+/** Checks whether this process may read the folder with the engine's log files. */
 export async function seeLogFiles(rootDir: string): Promise<LogFiles> {
   try {
     await readdir(join(rootDir, 'containers'));

@@ -19,7 +19,7 @@ export function portsIn(table: string): number[] {
     });
 }
 
-/** `32768\t60999` (ip_local_port_range); undefined: not of this form. */
+/** Parses `32768\t60999` (ip_local_port_range); `undefined` if the text has another form. */
 export function localRange(text: string): PortRange | undefined {
   const [, first, last] = /^(\d+)\s+(\d+)\s*$/.exec(text) ?? [];
   return first === undefined || last === undefined ? undefined : { first: Number(first), last: Number(last) };
@@ -27,10 +27,10 @@ export function localRange(text: string): PortRange | undefined {
 
 export interface PortFacts {
   readonly range: PortRange;
-  /** Undefined: unknown. */
+  /** `undefined` if unknown. */
   readonly outgoing: PortRange | undefined;
   readonly listening: readonly number[];
-  /** By containers of the engine. */
+  /** Ports that containers of the engine publish. */
   readonly published: ReadonlySet<number>;
 }
 

@@ -9,13 +9,13 @@ export interface SecretFolderFacts {
   readonly path: string;
   readonly isInMemory: boolean;
   readonly isWritable: boolean;
-  /** Whether this process may give files to other users. */
+  /** `true` if this process may give files to other users. */
   readonly mayChown: boolean;
-  /** Whether the machine may write memory to a disk. */
+  /** `true` if the machine may write memory to a disk. */
   readonly hasSwap: boolean;
 }
 
-/** Undefined: it cannot be seen. */
+/** `undefined` if it cannot be seen. */
 export async function seeSecretFolder(folder: string): Promise<SecretFolderFacts | undefined> {
   try {
     const isWritable = await access(folder, constants.W_OK).then(
@@ -40,10 +40,10 @@ export async function seeSecretFolder(folder: string): Promise<SecretFolderFacts
 /** CAP_CHOWN is the first capability. @param status of `/proc/self/status` */
 export const mayChown = (status: string): boolean => /^CapEff:\s*[0-9a-f]*[13579bdf]$/m.test(status);
 
-/** @param swaps of `/proc/swaps`: a heading, and a line for each area */
+/** @param swaps the content of `/proc/swaps`: a heading, and a line for each area */
 export const hasSwap = (swaps: string): boolean => swaps.trim().split('\n').length > 1;
 
-/** Pure. @param isEngineHere the engine sees the files of this machine */
+/** Pure. @param isEngineHere `true` if the engine sees the files of this machine */
 export function judgeSecretFolder(
   facts: SecretFolderFacts | undefined,
   folder: string,

@@ -16,10 +16,10 @@ export interface Shim {
   readonly place: string;
 }
 
-/** As the kernel cuts `containerd-shim-runc-v2`. */
+/** The name as the kernel cuts it, of `containerd-shim-runc-v2`. */
 const name = 'containerd-shim';
 
-/** None where this machine does not show the processes of others. */
+/** Empty if this machine does not show the processes of others. */
 export async function seeShims(proc = '/proc'): Promise<Shim[]> {
   return (await commandsOf(name, proc)).flatMap(({ pid, words }) => {
     const [container, namespace, address] = ['-id', '-namespace', '-address'].map((flag) => valueOf(words, flag));
@@ -41,7 +41,7 @@ export async function leftShims(list: () => Promise<ReadonlySet<string>>, proc =
   const before = await seeShims(proc);
   if (before.length === 0) return [];
   const ids = await list();
-  // Those of containers that were just being removed are gone by now.
+  // Shims of containers that were just being removed are gone by now.
   const still = new Set((await seeShims(proc)).map(({ pid }) => pid));
   const own = new Set(before.flatMap(({ container, place }) => (ids.has(container) ? [place] : [])));
   return before.filter(({ pid, container, place }) => still.has(pid) && !ids.has(container) && own.has(place));

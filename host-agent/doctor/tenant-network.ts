@@ -8,11 +8,13 @@ import { fail, ok, warn, type Finding } from './finding.ts';
 const connectMs = 2 * seconds;
 
 export interface TenantNetworkFacts extends Pick<AgentSettings, 'NET_SOCKET' | 'MESH' | 'MESH_ADDRESS'> {
-  /** The code of the error, such as `ENOENT`; undefined: it takes connections, or is not asked. */
+  /**
+   * The code of the error, such as `ENOENT`; `undefined` if it takes connections, or was not asked.
+   */
   readonly error: string | undefined;
 }
 
-/** Connects, and says nothing. Never rejects. @returns the code of the error */
+/** Connects, and sends nothing. Never rejects. @returns the code of the error */
 export function seeSocket(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = connect(path);

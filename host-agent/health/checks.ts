@@ -1,6 +1,6 @@
 /**
  * Checks the health of running containers over the network: one check at a time for each, from its
- * start to its end. Commands are the engine's to run (create-body.ts). What is found is kept in
+ * start to its end. The engine runs checks that are commands (create-body.ts). Results are kept in
  * memory alone: an agent that starts checks at once.
  */
 import { EventEmitter } from 'node:events';
@@ -23,26 +23,29 @@ interface HealthEvents {
 export interface HealthChecks {
   readonly events: EventEmitter<HealthEvents>;
   /**
-   * The container as its checks show it; they begin with the first look at a run. Waits a moment
-   * for the first of a container that has long been up, so that a restart of the agent does not
-   * show it as starting.
+   * The container with the health that its checks found; checks begin with the first observation of
+   * a run. Waits a moment for the first check of a container that has long been up, so that a
+   * restart of the agent does not show it as starting.
    */
   seen(id: ContainerId, state: Running, check: HealthCheck): Promise<Running>;
-  /** It does not run, or needs no checks. */
+  /** The container does not run, or needs no checks. */
   end(id: ContainerId): void;
   stop(): void;
 }
 
 interface HealthParts {
   readonly probe: Probe;
-  /** False: the engine is on another machine, whose containers only published ports reach. */
+  /**
+   * `false` if the engine is on another machine: only published ports of its containers can be
+   * reached.
+   */
   readonly isLocal: boolean;
   readonly steadyMs: () => number;
   readonly metrics: Pick<Metrics, 'healthCheck'>;
 }
 
 interface Checked {
-  /** Of which run, by which check, at which address. */
+  /** Identifies the run, the check and the address. */
   readonly key: string;
   readonly abort: AbortController;
   readonly first: Promise<void>;
@@ -103,7 +106,7 @@ export function createHealthChecks({ probe, isLocal, steadyMs, metrics }: Health
 
 const portOf = ({ http, tcp }: HealthCheck): number => http?.port ?? tcp?.port ?? 0;
 
-/** Where a port of a container is reached from here, or why nowhere. */
+/** The address at which a port of a container is reached from here, or why it is not. */
 export function endpointAt(
   { ip, addresses }: { readonly ip?: string | undefined; readonly addresses: Running['addresses'] },
   port: number,

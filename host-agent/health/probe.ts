@@ -10,7 +10,7 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** @returns what is wrong; undefined: the check has passed */
+/** @returns what is wrong; `undefined` if the check has passed */
 export type Probe = (check: HealthCheck, endpoint: Endpoint, signal: AbortSignal) => Promise<string | undefined>;
 
 export const probe: Probe = ({ http, timeout }, endpoint, signal) =>

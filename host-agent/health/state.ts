@@ -1,6 +1,7 @@
 /**
- * What checks make of a container's health, as Docker counts them: a failure in the start period
- * does not count, one success makes it healthy, and so many failures in a row unhealthy. Pure.
+ * A container's health as it follows from its checks, by Docker's rules: a failure in the start
+ * period does not count, one success makes it healthy, and so many failures in a row unhealthy.
+ * Pure.
  */
 import type { HealthCheck } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -9,14 +10,14 @@ export interface HealthState {
   readonly health: 'starting' | 'healthy' | 'unhealthy';
   /** Checks that failed in a row. */
   readonly failures: number;
-  /** What the last check that failed said. */
+  /** The fault of the last failed check. */
   readonly fault: string | undefined;
 }
 
 export const unchecked: HealthState = { health: 'starting', failures: 0, fault: undefined };
 
 /**
- * @param fault what was wrong; undefined: the check has passed
+ * @param fault what was wrong; `undefined` if the check has passed
  * @param upMs how long the container has run
  */
 export function afterCheck(
@@ -31,7 +32,10 @@ export function afterCheck(
   return { health: failures >= retries ? 'unhealthy' : before.health, failures, fault };
 }
 
-/** Milliseconds until the next check: few while it starts, so that it is soon known as up. */
+/**
+ * Milliseconds until the next check: few while the container starts, so that it is soon known as
+ * up.
+ */
 export function nextCheckMs(
   { health }: HealthState,
   { interval, start_period }: Pick<HealthCheck, 'interval' | 'start_period'>,

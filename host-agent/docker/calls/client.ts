@@ -18,9 +18,9 @@ const newestApi = '1.51';
 export interface EngineClient {
   /** Agrees on an API version with the engine that answers now. @returns the engine's version */
   negotiate(deadlineMs: number): Promise<string>;
-  /** The version that was agreed on last. */
+  /** The API version that was last agreed on. */
   api(): string | undefined;
-  /** Rejects as `refused` where the status is not among these. */
+  /** Rejects with the fault `refused` if the status is not among these. */
   ask(call: Call, accepted: readonly number[]): Promise<Reply>;
   post(name: string, path: string, accepted: readonly number[], deadlineMs?: number): Promise<Reply>;
   /** Returns an answer whose body is read as it arrives. */
@@ -71,7 +71,7 @@ export function createEngineClient(transport: Transport): EngineClient {
   };
 }
 
-/** "1.9" is older than "1.41": the parts are numbers. */
+/** `'1.9'` is older than `'1.41'`: the parts are numbers. */
 export function compareApi(left: string, right: string): number {
   const [leftMajor = 0, leftMinor = 0] = left.split('.').map(Number);
   const [rightMajor = 0, rightMinor = 0] = right.split('.').map(Number);
@@ -106,7 +106,7 @@ function refusal(name: string, status: number, body: Buffer): EngineError {
   try {
     detail = decode.failure(body).message;
   } catch {
-    // Not the engine's JSON, perhaps a proxy's page: the text as it is.
+    // Not the engine's JSON, but perhaps a proxy's page: the text is used as it is.
   }
   return new EngineError(name, { kind: 'refused', status }, detail || `status ${status}`);
 }

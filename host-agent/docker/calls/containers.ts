@@ -20,16 +20,19 @@ export interface BindMount {
   readonly ReadOnly: true;
 }
 
-/** A volume in a container, likewise. The engine makes the volume if it is not there. */
+/**
+ * A volume in a container: also an entry of `HostConfig.Mounts`. The engine makes the volume if it
+ * is not there.
+ */
 export interface VolumeMount {
   readonly Type: 'volume';
   readonly Source: string;
   readonly Target: string;
-  /** Of a volume that the engine makes; one that is there keeps its own. */
+  /** Labels of a volume that the engine makes; an existing volume keeps its own. */
   readonly VolumeOptions: { readonly Labels: Labels };
 }
 
-/** Body of `POST /containers/create`, as far as the agent reads it itself. */
+/** Body of `POST /containers/create`, as far as the agent itself reads it. */
 export interface ContainerBody {
   readonly Image: string;
   readonly Labels: Labels;
@@ -49,11 +52,14 @@ export interface EngineLimits {
   readonly NanoCpus: number;
 }
 
-/** All that the agent keeps as it wants it of what `POST /containers/{id}/update` changes. */
+/**
+ * The settings of a container that the agent keeps as it wants them; all can be changed by `POST
+ * /containers/{id}/update`.
+ */
 export interface KeptSettings extends EngineLimits {
   readonly PidsLimit: number;
   readonly CpuShares: number;
-  /** All of the engine's. */
+  /** Empty for all CPUs of the engine. */
   readonly CpusetCpus: string;
   readonly RestartPolicy: { readonly Name: string };
 }
@@ -61,7 +67,7 @@ export interface KeptSettings extends EngineLimits {
 export interface ContainerCalls {
   /** All containers, running or not, that bear every one of the labels. */
   list(labels: Labels): Promise<Summary[]>;
-  /** Undefined: no such container. */
+  /** `undefined` if there is no such container. */
   inspect(id: string): Promise<Inspection | undefined>;
   create(name: string, body: ContainerBody): Promise<CreateResult>;
   upload(id: string, tar: Uint8Array): Promise<void>;
@@ -72,31 +78,34 @@ export interface ContainerCalls {
    */
   stop(id: string, graceMs: number): Promise<void>;
   /**
-   * The same with another signal than the image's. Engines take one in their stop only from API
-   * 1.42 on.
+   * As `stop`, with another signal than the image's. Engines take a signal in their stop only from
+   * API 1.42 on.
    */
   stopBy(id: string, signal: string, graceMs: number): Promise<void>;
   /** Sends SIGKILL. A container that is down or gone counts as killed. */
   kill(id: string): Promise<void>;
   unpause(id: string): Promise<void>;
-  /** Sets limits of a container, as it runs. */
+  /** Sets limits of a container while it runs. */
   update(id: string, limits: EngineLimits & Partial<KeptSettings>): Promise<void>;
   /**
    * A container that is gone counts as removed.
-   * @param volumes what becomes of those that the engine itself made for it, if no other uses them
+   * @param volumes `kept` leaves the volumes that the engine itself made for it; otherwise the
+   * engine removes those that no other container uses
    */
   remove(id: string, volumes?: 'kept'): Promise<void>;
   /**
-   * What a container has written to its own layer, and the names of its volumes. Undefined: no such
-   * container.
+   * The bytes in the container's writable layer, and the names of its volumes. `undefined` if there
+   * is no such container.
    */
   written(id: string): Promise<{ readonly layerBytes: number; readonly volumes: string[] } | undefined>;
-  /** What a container uses now. Undefined: no such container. */
+  /** The container's current use of resources. `undefined` if there is no such container. */
   stats(id: string, deadlineMs: number): Promise<Stats | undefined>;
   logs(id: string, options: { follow: boolean; since: string }, signal: AbortSignal): Promise<OpenReply>;
   /** Events of containers that bear every one of the labels. */
   events(labels: Labels, signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
-  /** Events after which other images or networks are there: what they do, and nothing of what. */
+  /**
+   * Events after which the engine may have other images or networks. They contain only the action.
+   */
   changes(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
 }
 

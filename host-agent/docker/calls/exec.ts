@@ -20,9 +20,9 @@ export interface ExecCalls {
   ): Promise<{ readonly kind: 'created'; readonly id: string } | { readonly kind: 'not_running' }>;
   /** Starts it. The stream is its terminal, or its input and its output in frames (demux.ts). */
   startExec(id: string, tty: boolean): Promise<Duplex>;
-  /** A process that has ended has no size. */
+  /** Sets the size of the process's terminal. Does nothing if the process has ended. */
   resizeExec(id: string, size: { readonly cols: number; readonly rows: number }): Promise<void>;
-  /** Undefined: the engine does not know it any more, as after the end of its container. */
+  /** `undefined` if the engine no longer knows the process, as after the end of its container. */
   inspectExec(id: string): Promise<ExecState | undefined>;
 }
 

@@ -9,41 +9,42 @@ import { lines } from '../ndjson.ts';
 import { PullLines } from '../pull-progress.ts';
 import { parse, type EngineClient } from './client.ts';
 
-/** Multiple of that time that it may wait for other pulls of the engine. */
+/** The factor by which the time without progress is longer while a pull waits for other pulls. */
 const enginePullQueuedTimes = 30;
 
 export interface ImageCalls {
-  /** The id of an image; undefined: it is not present. */
+  /** The id of an image; `undefined` if it is not present. */
   imageId(reference: string): Promise<string | undefined>;
   /**
-   * The image's configuration, and its digest in the repository of the reference; undefined: no
-   * such image. Rejects as `oversized` where what its maker wrote is beyond
+   * The image's configuration, and its digest in the repository of the reference; `undefined` if
+   * there is no such image. Rejects with the fault `oversized` if its maker's text is beyond
    * `limits.imageConfigBytes`.
    */
   imageDetails(id: string, reference: string): Promise<ImageDetails | undefined>;
   pull(reference: string, signal: AbortSignal, options?: PullOptions): Promise<void>;
   /**
-   * Makes the registry say whether it gives this manifest. A pull by digest does not: engines use
-   * a manifest that they have for everyone who asks.
+   * Makes the registry decide whether it gives this manifest. A pull by digest does not: engines
+   * use a manifest that they have for everyone who asks.
    */
   checkAccess(reference: string, signal: AbortSignal, login?: RegistryLogin): Promise<void>;
-  /** Gives all images of the engine, one after another, as they arrive. */
+  /** Passes on all images of the engine, one after another, as they arrive. */
   images(each: (image: ImageSummary) => void): Promise<void>;
-  /** Ids of the images that any container of the engine is made of. */
+  /** Ids of the images of all containers of the engine. */
   imagesInUse(): Promise<string[]>;
   /**
-   * Removes one name, and the image with its last name. False: no such image. Rejects with 409
-   * while it is in use.
+   * Removes one name, and the image with its last name.
+   * @returns `false` if there is no such image
+   * @throws EngineError with status 409 while it is in use
    */
   removeImage(name: string): Promise<boolean>;
-  /** An image whose files are those of a tar archive. */
+  /** Imports a tar archive as the files of an image. */
   importImage(repository: string, tag: string, tar: Uint8Array): Promise<void>;
 }
 
 export interface PullOptions {
-  /** Called for each line that says something new, always with the same lines. */
+  /** Called for each line with news, always with the same object. */
   readonly onLine?: ((said: PullLines) => void) | undefined;
-  /** For the registry that the reference names; undefined: without a login. */
+  /** The login for the registry of the reference; `undefined` for a pull without a login. */
   readonly login?: RegistryLogin | undefined;
 }
 
@@ -53,8 +54,8 @@ export interface RegistryLogin {
 }
 
 /**
- * The header that carries a login. Engines decode base64url with padding alone, and take what they
- * cannot decode for no login.
+ * The header that carries a login. Engines decode base64url with padding alone, and treat a value
+ * that they cannot decode as no login.
  */
 export function authHeader({ username, password }: RegistryLogin, registry: string): string {
   // Docker Hub's name from the time of its first API is the one that engines know.
@@ -71,7 +72,7 @@ const dockerHub = 'docker.io';
 /** A reference always begins with its registry (spec/reference.ts). */
 export const registryOf = (reference: string): string => reference.slice(0, reference.indexOf('/'));
 
-/** `pullIdleMs`: a pull that makes no progress for this long has stalled. */
+/** @param pullIdleMs a pull that makes no progress for this long has stalled */
 export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): ImageCalls => ({
   imageId: async (reference) => {
     const name = 'image inspect';
@@ -82,7 +83,7 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
   imageDetails: async (id, reference) => {
     const name = 'image inspect';
     const maxBytes = limits.imageConfigBytes;
-    // Others may have given it thousands of names: one counts.
+    // An image may have thousands of names from others: one counts.
     const RepoDigests: Shape = [new Some(1, (known) => digestFor(reference, [known]) !== undefined)];
     const keep = { ...shapes.imageDetails, RepoDigests };
     const reply = await ask({ name, method: 'GET', path: `/images/${id}/json`, keep, maxBytes }, [200, 404]);
@@ -160,7 +161,7 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
   },
 });
 
-/** Aborts when `ms` pass without progress; where that is excused, after several times as long. */
+/** Aborts after `ms` without progress; while `isExcused`, after several times as long. */
 function createIdle(ms: number, isExcused: () => boolean) {
   const controller = new AbortController();
   let times = 0;

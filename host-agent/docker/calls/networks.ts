@@ -6,7 +6,7 @@ export interface NetworkCalls {
   /** Networks that bear every one of the labels. */
   networks(labels: Labels): Promise<Network[]>;
   createNetwork(name: string, body: object): Promise<void>;
-  /** False: containers use it. A network that is gone counts as removed. */
+  /** @returns `false` if containers use it. A network that is gone counts as removed */
   removeNetwork(id: string): Promise<boolean>;
 }
 

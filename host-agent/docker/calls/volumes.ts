@@ -5,7 +5,7 @@ import { labelFilter, parse, type EngineClient, type Labels } from './client.ts'
 export interface VolumeCalls {
   /** Volumes that bear every one of the labels. */
   volumes(labels: Labels): Promise<Volume[]>;
-  /** False: containers use it. A volume that is gone counts as removed. */
+  /** @returns `false` if containers use it. A volume that is gone counts as removed */
   removeVolume(name: string): Promise<boolean>;
 }
 
