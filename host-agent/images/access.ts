@@ -1,11 +1,11 @@
 /**
- * Which tenants have proved that they may use an image of this host: by a pull of it from the same
- * repository that succeeded, with their own login or without any. An engine keeps one set of images
- * for all, so an image that one tenant's login fetched is there for others to name; they pull it
- * first, and the registry decides (ADR 38).
+ * Records which tenants have proved that they may use an image of this host: by a pull of it from
+ * the same repository that succeeded, with their own login or without any. An engine keeps one set
+ * of images for all, so an image that one tenant's login fetched is there for others to name; they
+ * pull it first, and the registry decides (ADR 38).
  *
- * What is not known here is not proved. So a record that is lost costs pulls, and gives nothing
- * away, but for one thing: it no longer says that an image is private. A full record therefore
+ * An access that is not recorded counts as not proved. So a lost record costs pulls, and gives
+ * nothing away, with one exception: it no longer marks an image as private. A full record therefore
  * gives up proofs of the tenant that has the most, and never the last one of a private image.
  */
 import Type from 'typebox';
@@ -17,25 +17,25 @@ import { repositoryOf } from '../docker/image-names.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 
-/** Proofs that a full record gives up for a new one: each takes a look at all of it. */
+/** Proofs that a full record gives up for a new one: each choice walks over the whole record. */
 const imageProofsGoing = 8;
 
 export interface ImageAccess {
-  /** Whether the tenant may use the image under this reference without a pull. */
+  /** `true` if the tenant may use the image under this reference without a pull. */
   isProved(tenant: TenantId, imageId: string, reference: string): boolean;
-  /** Only pulls with a login are known to have fetched it, from any repository. */
+  /** `true` if only pulls with a login are known to have fetched the image, from any repository. */
   isPrivate(imageId: string): boolean;
   /**
    * A pull of the reference has succeeded, for this tenant.
-   * @param isPublic without a login: it is for all
-   * @param isVouched the registry has what it says, as far as the operator knows
-   * @returns false: it proves nothing. The image is private to other tenants and came from other
-   * repositories; a registry that knows its digest can name it without having it.
+   * @param isPublic the pull had no login, so that the image is for all
+   * @param isVouched the registry holds the images that it names, as far as the operator knows
+   * @returns `false` if it proves nothing: the image is private to other tenants and came from
+   * other repositories, and a registry that knows its digest can name it without having it
    */
   prove(who: Who, imageId: string, reference: string, isVouched: boolean): boolean;
-  /** False: the tenant has as many private images here as a host records. */
+  /** `false` if the tenant has as many private images here as a host records. */
   hasRoom(tenant: TenantId): boolean;
-  /** Images of which something is known. */
+  /** The images that the record is about. */
   images(): ReadonlySet<string>;
   /** The image is no longer on the engine. */
   forget(imageId: string): void;
@@ -48,9 +48,12 @@ export interface Who {
 }
 
 interface Proof {
-  /** The repository gives it to everyone. */
+  /** `true` if the repository gives it to everyone. */
   readonly isPublic: boolean;
-  /** Who has proved it. Of a public one, who did it first; empty: an earlier release knew. */
+  /**
+   * The tenants that have proved it. For a public image, the first one; empty if an earlier release
+   * recorded it.
+   */
   readonly tenants: ReadonlySet<TenantId>;
 }
 
@@ -58,7 +61,7 @@ const StoredProvers = Type.Union([Type.Literal('all'), Type.Array(TenantId)]);
 const StoredProof = Type.Object({
   image: Type.String(),
   repository: Type.String(),
-  /** Where the provers are `all`: who proved it. */
+  /** The tenant that proved it, if `provers` is `all`. */
   by: Type.Optional(TenantId),
 });
 const decodeFile = decoder(
@@ -67,7 +70,7 @@ const decodeFile = decoder(
 const decodeLine = decoder(
   Type.Object({
     ...lineMarks,
-    /** No provers: forgotten. */
+    /** An entry without `provers` was given up. */
     proofs: Type.Array(Type.Object({ ...StoredProof.properties, provers: Type.Optional(StoredProvers) })),
   }),
 );
@@ -89,7 +92,7 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
     disk,
     log,
   });
-  /** By image and repository: the oldest first. */
+  /** By image and repository, the oldest first. */
   const proofs = new Map<string, Proof>();
   const keysOf = new Map<string, Set<string>>();
   const put = (key: string, proof: Proof): void => {
@@ -112,7 +115,7 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
     }
   }
 
-  /** What the disk does not know yet. */
+  /** The keys whose change is not on disk yet. */
   const changed = new Set<string>();
   const stored = (key: string) => {
     const { isPublic, tenants } = proofs.get(key) ?? {};
@@ -137,14 +140,14 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
     writer.touch();
   };
 
-  /** Logins have fetched the image, and none of this tenant. */
+  /** `true` if logins have fetched the image, and none of them was this tenant's. */
   const isOfOthers = (tenant: TenantId | undefined, imageId: string): boolean => {
     const known = [...(keysOf.get(imageId) ?? [])].flatMap((key) => proofs.get(key) ?? []);
     const isOf = ({ isPublic, tenants }: Proof) => isPublic || (tenant !== undefined && tenants.has(tenant));
     return known.length > 0 && !known.some(isOf);
   };
 
-  /** The proofs of each image; of one that is private, the last must stay. */
+  /** The proofs of each image; the last one of a private image must stay. */
   const byImage = (): Map<string, { count: number; isPublic: boolean }> => {
     const images = new Map<string, { count: number; isPublic: boolean }>();
     for (const [key, { isPublic, tenants }] of proofs) {
@@ -155,7 +158,7 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
     return images;
   };
 
-  /** The oldest proof that may go, of the tenant with the most; undefined: all must stay. */
+  /** The oldest proof that may go, of the tenant with the most; `undefined` if all must stay. */
   const nextToGo = (): { key: string; tenant: TenantId | undefined } | undefined => {
     const images = byImage();
     const shares = new Map<TenantId | undefined, { count: number; oldest: string | undefined }>();
@@ -182,7 +185,7 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
       if (next === undefined) return;
       const { isPublic = false, tenants = new Set<TenantId>() } = proofs.get(next.key) ?? {};
       const left = [...tenants].filter((tenant) => tenant !== next.tenant);
-      // In its place, so that what is left of it stays as old as it was.
+      // In the same place, so that the rest of the proof stays as old as it was.
       if (left.length > 0) put(next.key, { isPublic, tenants: new Set(left) });
       else remove(next.key);
       changed.add(next.key);
@@ -201,7 +204,7 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
       const who = isPublic ? undefined : tenant;
       if (before === undefined && !isVouched && isOfOthers(who, imageId)) return false;
       if (before?.isPublic === true || (!isPublic && before?.tenants.has(tenant) === true)) return true;
-      // What falls out must be proved again.
+      // A tenant that falls out must prove its access again.
       const tenants = isPublic ? [tenant] : [...(before?.tenants ?? []), tenant].slice(-limits.imageProvers);
       set(key, { isPublic, tenants: new Set(tenants) });
       shrink();

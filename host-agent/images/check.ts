@@ -13,7 +13,7 @@ const over = (what: string, amount: number, unit: string, max: number): string |
     ? `the image's ${what} ${amount}${unit}, and at most ${max} are allowed; rebuild it with fewer`
     : undefined;
 
-/** Why the image is refused; undefined: it may run. */
+/** The reason why the image is refused; `undefined` if it may run. */
 export function imageFault({ Config }: ImageDetails): string | undefined {
   const { Labels, Entrypoint, Cmd, Env, Healthcheck, ...others } = Config ?? {};
   const labels = Object.entries(Labels ?? {});

@@ -30,7 +30,7 @@ const removalsWeighed = 20_000;
 export const imagePolicies = ['pulled', 'all', 'none'] as const;
 export type ImagePolicy = (typeof imagePolicies)[number];
 
-/** `reference`: the name that it was pulled by. */
+/** `reference` is the name that the image was pulled by. */
 export interface PulledImage {
   readonly id: string;
   readonly reference: string;
@@ -54,7 +54,7 @@ export interface ImageCollectorParts {
   /** References of the containers that are desired on this host. */
   readonly wanted: () => Iterable<string>;
   readonly nowMs: () => number;
-  /** Learns which images are left. */
+  /** Is told which images are left. */
   readonly access: Pick<ImageAccess, 'images' | 'forget'>;
   readonly metrics: Pick<Metrics, 'imageRemoved'>;
   readonly disk: StateDisk;
@@ -70,17 +70,19 @@ const decodeImages = decoder(
 
 export interface Removal {
   readonly id: string;
-  /** What the engine is told to remove. */
+  /** The name or id that the engine removes. */
   readonly name: string;
   readonly bytes: number;
-  /** Of an image that others pulled, since 1970: nobody knows when it was used. */
+  /**
+   * Milliseconds. For an image that others pulled, the time since 1970: its last use is unknown.
+   */
   readonly unusedMs: number;
 }
 
 /**
- * How an image may be removed: by each `name` that the agent pulled it by, so that its other names
- * stay. Pure.
- * @param pulled what is recorded of this image
+ * The removals that take away an image: one for each `name` that the agent pulled it by, so that
+ * its other names stay. Pure.
+ * @param pulled the records of this image
  */
 export function removalsOf(
   image: ImageSummary,
@@ -93,11 +95,11 @@ export function removalsOf(
   return namesOf(image, pulled, policy).map((name) => ({ id, name, bytes, unusedMs }));
 }
 
-/** Those first that took the most room for the longest: bytes times time unused. */
+/** In descending order of bytes times time unused. */
 export const inOrder = (removals: readonly Removal[]): Removal[] =>
   removals.toSorted((left, right) => burden(right) - burden(left));
 
-/** At least one of each, so that what is not known of one image still orders it by the other. */
+/** Each factor is at least one, so that an unknown factor leaves the order to the other. */
 const burden = ({ bytes, unusedMs }: Removal): number => (bytes + 1) * (unusedMs + 1);
 
 function namesOf(
@@ -161,7 +163,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
     },
   };
 
-  /** Takes the oldest names of the image, and of a full record, that no container here needs. */
+  /** Removes the oldest names of the image, and of a full record, that no container here needs. */
   const trim = async (id: string): Promise<void> => {
     const wanted = new Set(parts.wanted());
     const unneeded = [...pulled.values()].filter(({ reference }) => !wanted.has(reference));
@@ -172,7 +174,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
 
   const trimName = async (image: PulledImage): Promise<void> => {
     const { id, reference, usedAtMs } = image;
-    // The name may be that of another image now.
+    // The name may belong to another image now.
     const isThere = policy !== 'none' && (await engine.imageId(reference)) === id;
     // Pulled again meanwhile.
     if (pulled.get(key(id, reference)) !== image) return;
@@ -182,7 +184,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
   };
 
   /**
-   * Adds the ids of images that are wanted here and were not looked up before. A container may be
+   * Adds the ids of images that are wanted here and were not resolved before. A container may be
    * declared while images are removed.
    */
   const lookUpWanted = async (kept: Set<string>, lookedUp: Set<string>): Promise<void> => {
@@ -194,7 +196,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
     }
   };
 
-  /** False: it is still there. */
+  /** @returns `false` if it is still there */
   const remove = async ({ id, name, bytes, unusedMs }: Removal): Promise<boolean> => {
     try {
       if (!(await engine.removeImage(name))) return true;
@@ -208,7 +210,9 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
     }
   };
 
-  /** Removes what may go, in its order; `isNext` says whether an image is to go now. */
+  /**
+   * Removes those unused images, in order of `burden`, for which `isNext` is true at their turn.
+   */
   const removeUnused = async (isNext: (removal: Removal) => Promise<boolean>): Promise<void> => {
     // An image that is pulled while the engine lists its images may be missing from the list.
     const before = [...pulled];

@@ -6,8 +6,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * In bytes; undefined where it is not to be seen: an engine on another machine, or one that keeps
- * its images in containerd.
+ * The size in bytes; `undefined` if the file is not visible: the engine is on another machine, or
+ * keeps its images in containerd.
  * @param rootDir the engine's data folder
  */
 export async function configBytes(rootDir: string | undefined, imageId: string): Promise<number | undefined> {

@@ -8,7 +8,7 @@ export interface PlaceBounds extends PullBounds {
   readonly patienceMs: number;
 }
 
-/** What a pull asks a place for. `tenants` is read at each turn, because tenants come and go. */
+/** A pull's request for a place. `tenants` is read at each turn, because tenants come and go. */
 export interface PlaceAsk {
   readonly tenants: () => Iterable<TenantId>;
   readonly registry: string;
@@ -16,9 +16,9 @@ export interface PlaceAsk {
 }
 
 export interface PullPlaces {
-  /** Does the work when a place is free. Rejects if the signal aborts before. */
+  /** Does the work when a place is free. Rejects if the signal aborts first. */
   run<T>(ask: PlaceAsk, work: () => Promise<T>): Promise<T>;
-  /** Other tenants than before wait for a pull. */
+  /** The tenants that wait for a pull have changed. */
   reconsider(): void;
   counts(): Readonly<Record<'waiting' | 'running' | 'aside', number>>;
 }
@@ -31,7 +31,7 @@ interface Running extends RunningPull {
   readonly tenants: () => Iterable<TenantId>;
   tenant: TenantId;
   isAside: boolean;
-  /** It has outlasted `patienceMs`, and waits for a place aside. */
+  /** `true` if it has outlasted `patienceMs`, and waits for a place aside. */
   isOverdue: boolean;
 }
 
@@ -61,7 +61,7 @@ export function createPullPlaces(bounds: PlaceBounds): PullPlaces {
     }
   };
 
-  /** Undefined: given up before there was a place. */
+  /** `undefined` if the signal aborted before there was a place. */
   const wait = ({ tenants, registry, signal }: PlaceAsk): Promise<Running | undefined> =>
     new Promise((resolve) => {
       const asked: Waiting = {

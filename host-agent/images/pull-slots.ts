@@ -23,9 +23,9 @@ export interface RunningPull {
 export interface PullBounds {
   readonly places: number;
   readonly placesAside: number;
-  /** Of all pulls of a tenant, aside or not. */
+  /** The most pulls of a tenant, aside or not. */
   readonly perTenant: number;
-  /** Of the pulls from a registry that are not aside. */
+  /** The most pulls from a registry that are not aside. */
   readonly perRegistry: number;
 }
 
@@ -55,7 +55,7 @@ export function nextPull<A extends PullAsk>(
     )[0];
 }
 
-/** Whether another pull that takes long may move aside. */
+/** `true` if another pull that takes long may move aside. */
 export const hasRoomAside = (running: readonly RunningPull[], { placesAside }: PullBounds): boolean =>
   running.filter(({ isAside }) => isAside).length < placesAside;
 

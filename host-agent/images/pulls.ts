@@ -1,7 +1,7 @@
 /**
- * Pulls images: once for all containers that wait for one, a few at a time. With a login, a pull is
- * shared by the containers of one tenant alone, and an image that is there already is given only to
- * a tenant that has proved its access (access.ts).
+ * Pulls images: one pull for all containers that wait for the same image, and a few pulls at a
+ * time. With a login, a pull is shared by the containers of one tenant alone, and an image that is
+ * there already is given only to a tenant that has proved its access (access.ts).
  */
 import type { PullProgress } from '../../schemas/api/container.ts';
 import type { PullPolicy } from '../../schemas/api/fields/container.ts';
@@ -26,9 +26,9 @@ export interface PullFor {
   readonly id: ContainerId;
 }
 
-/** A pull that the engine or the registry refused, and what it had of a login. */
+/** A pull that the engine or the registry refused, with the state of its login. */
 export class RefusedPull extends EngineError {
-  /** `old`: a newer one may be accepted. */
+  /** `old`: a newer login may be accepted. */
   readonly login: Login['kind'] | 'old';
   /** See `versionOf`. */
   readonly version: number | undefined;
@@ -41,9 +41,9 @@ export class RefusedPull extends EngineError {
   }
 }
 
-/** The image is here for other tenants alone, and nothing shows that this one may have it. */
+/** The image is here only for other tenants, and nothing shows that this one may have it. */
 export class PrivateImageError extends EngineError {
-  /** Of the login that proved nothing (`versionOf`). */
+  /** The version of the login that proved nothing (`versionOf`). */
   readonly version: number | undefined;
 
   constructor(reference: string, login?: Login) {
@@ -53,7 +53,7 @@ export class PrivateImageError extends EngineError {
   }
 }
 
-/** Without its record the image would be anybody's, so that it is not pulled. */
+/** Without a record anybody could use the image, so it is not pulled. */
 export class PrivateImagesFull extends EngineError {
   constructor(reference: string) {
     super('image', { kind: 'refused', status: 403 }, `image ${reference}: too many private images of its tenant`);
@@ -63,15 +63,16 @@ export class PrivateImagesFull extends EngineError {
 
 export interface Pulls {
   /**
-   * The id of the image, once it is present. @throws RefusedPull, PrivateImageError,
-   * PrivateImagesFull, EngineError; RegistryError where the registry is not allowed
+   * The id of the image, once it is present.
+   * @throws RefusedPull, PrivateImageError, PrivateImagesFull, EngineError; RegistryError if the
+   * registry is not allowed
    */
   get(reference: string, policy: PullPolicy, forWhom: PullFor): Promise<string>;
   /** The container no longer needs its image; aborts a pull that no container waits for. */
   leave(forWhom: ContainerId): void;
-  /** How far the pulls are that containers wait for. */
+  /** The progress of the pulls that containers wait for. */
   progress(): ReadonlyMap<ContainerId, PullProgress>;
-  /** Resolves when a pull gets further, or the signal aborts. */
+  /** Resolves when a pull makes progress, or the signal aborts. */
   moved(signal: AbortSignal): Promise<void>;
   counts(): Readonly<Record<PullState, number>>;
   stop(): void;
@@ -82,7 +83,7 @@ interface Pull {
   readonly login: Login;
   readonly waiting: Map<ContainerId, TenantId>;
   readonly controller: AbortController;
-  /** What the engine said of it; undefined before it began. */
+  /** The engine's lines about the pull; `undefined` before it has begun. */
   lines?: PullLines;
 }
 
@@ -91,7 +92,7 @@ export interface PullsParts {
   readonly access: Pick<ImageAccess, 'isProved' | 'isPrivate' | 'prove' | 'hasRoom'>;
   readonly logins: Values['login'];
   readonly permit: Permit;
-  /** Whether a registry has what it says (registries.ts). */
+  /** `true` if a registry holds the images that it names (registries.ts). */
   readonly isVouched: (registry: string) => boolean;
   readonly metrics: Pick<Metrics, 'pull'>;
   readonly log: Log;
@@ -166,14 +167,17 @@ export function createPulls(parts: PullsParts): Pulls {
     return image;
   };
 
-  /** The image that is there, if this container may have it; undefined: it must be pulled. */
+  /**
+   * The id of the image that is present, if this container may have it; `undefined` if it must be
+   * pulled.
+   */
   const present = async (reference: string, policy: PullPolicy, tenant: TenantId): Promise<string | undefined> => {
     if (policy === 'always') return undefined;
     const imageId = await engine.imageId(reference);
     if (imageId !== undefined && access.isProved(tenant, imageId, reference)) return imageId;
     if (policy !== 'never') return undefined;
     if (imageId === undefined) throw notThere(reference, 'is not on this host, and its pull_policy is never');
-    // The operator vouches for what nobody's login has fetched.
+    // The operator vouches for images that were fetched without a login.
     if (access.isPrivate(imageId)) throw new PrivateImageError(reference);
     return imageId;
   };
@@ -185,7 +189,7 @@ export function createPulls(parts: PullsParts): Pulls {
     signal: AbortSignal,
   ): Promise<string> => {
     const login = await logins(forWhom, registryOf(reference));
-    // Another container's pull may have ended meanwhile: this one's could wait long for a place.
+    // Another container's pull may have ended meanwhile; this one could wait long for a place.
     const known = signal.aborted ? undefined : await present(reference, policy, forWhom.tenant);
     if (signal.aborted) throw givenUp();
     if (known !== undefined) return known;
@@ -244,8 +248,9 @@ export function createPulls(parts: PullsParts): Pulls {
 }
 
 /**
- * Containers that share one pull: of one tenant and version of its login, or all that have none.
- * Those of whose login nobody could say are apart, because their failure means less.
+ * The key by which containers share one pull: containers of one tenant and version of its login, or
+ * all that have no login. Containers with an unknown login are apart, because their failure means
+ * less.
  */
 function shareOf(reference: string, tenant: TenantId, login: Login): string {
   switch (login.kind) {
@@ -258,7 +263,7 @@ function shareOf(reference: string, tenant: TenantId, login: Login): string {
   }
 }
 
-/** 0: the tenant has no login; undefined: nobody could say whether it has one. */
+/** 0 if the tenant has no login; `undefined` if it is unknown whether it has one. */
 function versionOf(login: Login): number | undefined {
   switch (login.kind) {
     case 'login':
@@ -270,13 +275,13 @@ function versionOf(login: Login): number | undefined {
   }
 }
 
-/** No newer login could have made a difference. */
+/** `true` if no newer login could have made a difference. */
 const isSame = (used: Login, now: Login): boolean => {
   if (used.kind !== 'login') return used.kind === now.kind;
   return now.kind === 'login' && now.isCurrent && now.login.version === used.login.version;
 };
 
-/** A registry may repeat what it was given. */
+/** A registry may repeat the login that it was given. */
 const withoutLogin = (error: EngineError, { username, password }: RegistryLogin): EngineError => {
   const basic = Buffer.from(`${username}:${password}`).toString('base64');
   return new EngineError(error.call, error.fault, withoutSecrets(error.detail, [password, basic]));

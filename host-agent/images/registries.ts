@@ -32,8 +32,8 @@ export class RegistryError extends Error {
 }
 
 /**
- * Public registries that give an image only to those who may have it: they hold the bytes of what
- * they name.
+ * Public registries that give an image only to those who may have it: they hold the bytes of the
+ * images that they name.
  */
 const honest = [
   'docker.io',
@@ -46,14 +46,16 @@ const honest = [
   'registry.k8s.io',
 ];
 
-/** Whether a registry is one of these, or is named by the operator. A tenant may run any other. */
+/**
+ * `true` if a registry is one of these, or is named by the operator. A tenant may run any other.
+ */
 export const isVouched = (registry: string, allowed: readonly string[]): boolean =>
   judgeRegistry(registry, [...honest, ...allowed]) === 'named';
 
-/** Every address of a name. Rejects when the signal aborts. */
+/** All addresses of a name. Rejects when the signal aborts. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
-/** @throws RegistryError where the engine must not contact the registry, or not now. */
+/** @throws RegistryError if the engine must not contact the registry, or not now */
 export type Permit = (registry: string) => Promise<void>;
 
 export function createPermit(allowed: readonly string[], resolve: Resolve): Permit {

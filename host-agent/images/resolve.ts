@@ -11,11 +11,11 @@ import type { Resolve } from './registries.ts';
 
 export interface ResolveOptions {
   readonly hostsFile: string;
-  /** Name servers in place of those of /etc/resolv.conf. */
+  /** Name servers to use in place of those of /etc/resolv.conf. */
   readonly servers?: readonly string[];
 }
 
-/** hosts(5) */
+/** The addresses of a name in the text of a hosts(5) file. */
 export function addressesIn(hosts: string, name: string): string[] {
   return hosts.split('\n').flatMap((line) => {
     const [zoned = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
@@ -26,7 +26,10 @@ export function addressesIn(hosts: string, name: string): string[] {
 
 const absent: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** Addresses of one family. Rejects if a server failed, because there may be some. */
+/**
+ * The addresses of one family, or none if there are none. Rejects if a server failed, because there
+ * may be some.
+ */
 const orNone = (addresses: Promise<string[]>): Promise<string[]> =>
   addresses.catch((error: unknown) => {
     if (absent.has((error as NodeJS.ErrnoException).code)) return [];

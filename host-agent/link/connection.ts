@@ -1,4 +1,4 @@
-/** The connection to the control plane: requests on it, and whether anything answers them. */
+/** The connection to the control plane: its requests, and whether they are answered. */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../../lib/log.ts';
 import type { Answers } from '../../lib/nats/answers.ts';
@@ -13,11 +13,11 @@ export type Request = (subject: string, payload: string, timeoutMs: number) => P
 
 export interface Connection {
   readonly request: Request;
-  /** Something was asked outside `request`. */
+  /** A request was sent outside `request`. */
   asked(): void;
-  /** Something was answered outside `request`. */
+  /** An answer arrived outside `request`. */
   heard(): void;
-  /** Connects again, with the credentials of now. */
+  /** Connects again, with the current credentials. */
   reopen(): Promise<void>;
   /**
    * @param open tries until it is connected

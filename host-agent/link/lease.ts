@@ -1,11 +1,11 @@
 /**
- * Whether containers may run on this host now. Not while the control plane has been silent for
- * longer than STOP_ON_DISCONNECT, while a second agent with this host's identity runs, or while
- * the host is removed by force.
+ * Decides whether containers may run on this host now. They may not while the control plane has
+ * been silent for longer than STOP_ON_DISCONNECT, while a second agent with this host's identity
+ * runs, or while the host is removed by force.
  *
- * What decides is kept on disk. The control plane places a silent host's containers elsewhere after
- * the time that the agent announced (ADR 14), so a restart of the agent must not extend it; and an
- * agent that restarts must not start the containers of a host that was removed.
+ * The decisive facts are kept on disk. The control plane places a silent host's containers
+ * elsewhere after the time that the agent announced (ADR 14), so a restart of the agent must not
+ * extend it; and an agent that restarts must not start the containers of a host that was removed.
  */
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const Count = Type.Integer({ minimum: 0 });
 const decodeRecord = decoder(
   Type.Object({
     v: Type.Literal(1),
-    /** The STOP_ON_DISCONNECT that the agent announced to the control plane; 0: never. */
+    /** The STOP_ON_DISCONNECT that the agent announced to the control plane; 0 means never. */
     toldMs: Count,
     boot: Type.String(),
     /** The last contact, by the time of the machine in this boot. */
@@ -48,11 +48,11 @@ export type Connectivity =
   | 'cut_off';
 
 export interface Silence {
-  /** Time since the last contact; undefined: unknown. */
+  /** Milliseconds since the last contact; `undefined` if unknown. */
   readonly silentMs: number | undefined;
-  /** How long this process has run. */
+  /** Milliseconds since this process started. */
   readonly ranMs: number;
-  /** 0: silence never stops containers. */
+  /** 0 means that silence never stops containers. */
   readonly allowedMs: number;
 }
 
@@ -78,9 +78,9 @@ interface StopSettings {
 }
 
 /**
- * How long after its last contact a live agent with a live engine has stopped every container;
- * null: silence stops none. The control plane adds `fenceMarginMs`, which also covers the time that
- * a supervisor takes to start an agent again.
+ * The time after its last contact at which a live agent with a live engine has stopped every
+ * container; `null` if silence stops none. The control plane adds `fenceMarginMs`, which also
+ * covers the time that a supervisor takes to start an agent again.
  */
 export function stoppedAfterMs(settings: StopSettings, containers: number): number | null {
   const { STOP_ON_DISCONNECT: allowedMs, HEARTBEAT_INTERVAL: lookMs } = settings;
@@ -90,14 +90,14 @@ export function stoppedAfterMs(settings: StopSettings, containers: number): numb
 export const stopAllMs = ({ STOP_GRACE: graceMs }: Pick<StopSettings, 'STOP_GRACE'>, containers: number): number =>
   Math.ceil(containers / limits.concurrentStops) * (graceMs + limits.engineCallMs);
 
-/** When the control plane last answered. */
+/** The record of the last answer of the control plane. */
 export interface Contact {
   /**
    * The control plane has answered. That alone ends no isolation: the control plane may have placed
    * the containers elsewhere meanwhile.
    */
   heard(): void;
-  /** Owners have said what this host should run. */
+  /** Owners have sent the desired set of this host. */
   synced(): void;
   /**
    * The control plane gave a session, and so knows how long this agent lets containers run without
@@ -157,14 +157,17 @@ const provenAtMs = ({ boot, atMs }: ContactRecord, time: MachineTime): number | 
 
 const decodeFence = decoder(Type.Object({ v: Type.Literal(1), fenced: Type.Boolean() }));
 
-/** Whether an operator has removed this host by force. */
+/** The record that an operator has removed this host by force. */
 export interface Fence {
   isUp(): boolean;
-  /** The control plane says that this host was removed. @returns whether that is news */
+  /**
+   * The control plane reports that this host was removed.
+   * @returns `true` if the fence was not up before
+   */
   raise(): boolean;
   /** The control plane accepts this host again: it gave a session. */
   greeted(): void;
-  /** Every owner has answered. @returns whether that lifts the fence */
+  /** Every owner has answered. @returns `true` if that lifts the fence */
   synced(): boolean;
   flush(): Promise<void>;
 }
@@ -217,13 +220,13 @@ export interface Lease {
   verdict(): Verdict;
   /** The control plane has answered. */
   heard(): void;
-  /** The control plane says that this host was removed by force. */
+  /** The control plane reports that this host was removed by force. */
   fenced(): void;
-  /** Whether another agent with this identity started later and is at work. */
+  /** @param isSuperseded another agent with this identity started later and is at work */
   superseded(isSuperseded: boolean): void;
   /** The control plane gave a session. */
   greeted(): void;
-  /** Owners have said what this host should run, so it knows what moved while it was cut off. */
+  /** Owners have sent the desired set, so it is known what moved while this host was cut off. */
   synced(): void;
   /** Every partition has answered. */
   settled(): void;
@@ -235,7 +238,7 @@ interface LeaseParts {
   readonly contact: Contact;
   readonly fence: Fence;
   readonly faults: Faults;
-  /** How often to look at the silence. */
+  /** Milliseconds between two checks of the silence. */
   readonly lookMs: number;
   readonly log: Log;
 }

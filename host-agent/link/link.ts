@@ -27,7 +27,7 @@ export interface Link {
   run(nc: NatsConnection, signal: AbortSignal): Promise<void>;
   /** Announces the end of this agent where the control plane relies on it to stop containers. */
   leave(): Promise<void>;
-  /** There are new strangers: ask about them now. */
+  /** There are new strangers: asks about them at once. */
   syncSoon(): void;
   lastSyncMs(): number | null;
   hasSession(): boolean;
@@ -38,11 +38,11 @@ export interface LinkParts extends SessionParts, SyncLoopParts {
   readonly credentials: Credentials;
   readonly lease: SessionParts['lease'] & SyncLoopParts['lease'] & Pick<Lease, 'events' | 'greeted' | 'heard'>;
   readonly reporter: Pick<Reporter, 'events' | 'restart' | 'repeat'>;
-  /** Serves the sessions that gateways open. Absent: this agent has none. */
+  /** Serves the sessions that gateways open. Absent if this agent has none. */
   readonly serveSessions?: (nc: NatsConnection, sender: Sender) => void;
   readonly beat: () => Omit<Beat, 'v' | 'session'>;
   readonly beatMs: number;
-  /** Whether silence of the control plane stops the containers. */
+  /** `true` if silence of the control plane stops the containers. */
   readonly isCountedOn: () => boolean;
 }
 

@@ -8,7 +8,7 @@ import { uptime } from 'node:os';
 import type { Clock } from '../../lib/time/clock.ts';
 
 export interface MachineTime {
-  /** Names this boot of the machine; null where the system does not say. */
+  /** Names this boot of the machine; `null` if the system does not name it. */
   readonly boot: string | null;
   /** Milliseconds; comparable within one boot. */
   nowMs(): number;

@@ -1,7 +1,7 @@
 /**
- * Tells the control plane how far pulls are: at most once a second, and only what changed. Nobody
- * waits for it, and what is lost is said again with the next change; so it is sent beside the
- * reports, which are repeated until they are committed.
+ * Reports the progress of pulls to the control plane: at most once a second, and only changes.
+ * Nobody waits for it, and a lost report is made up for by the next change; so it is sent beside
+ * the reports, which are repeated until they are committed.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { messageDecoder } from '../../lib/decode.ts';
@@ -20,7 +20,7 @@ const decodeAnswer = messageDecoder(ReportAnswer);
 interface PullReportsParts {
   /** The pulls that containers wait for, as they are now. */
   readonly pulls: () => readonly PullItem[];
-  /** Resolves when one of them gets further, or the signal aborts. */
+  /** Resolves when one of them makes progress, or the signal aborts. */
   readonly moved: (signal: AbortSignal) => Promise<void>;
   readonly session: () => Session | undefined;
   readonly sender: Sender;
@@ -33,7 +33,7 @@ interface PullReportsParts {
 export async function reportPulls(parts: PullReportsParts, signal: AbortSignal): Promise<void> {
   let told: ReadonlyMap<ContainerId, PullItem> = new Map();
 
-  /** The items that the owner has heard. */
+  /** The items that the owner has acknowledged. */
   const send = async (items: readonly PullItem[], partition: number, session: number): Promise<readonly PullItem[]> => {
     const report: Report = { v: 1, ...protocolFields, partition, session, items: [], pulls: [...items] };
     try {

@@ -5,8 +5,8 @@
  * gets its `seq` when it is first sent in a session and keeps it when it is sent again, so that the
  * owner recognises a repetition and commits nothing for it.
  *
- * What passes soon, such as `starting`, waits for `limits.reportHoldMs`: most often the next
- * observation takes its place, so that a quick start is one report.
+ * A status that passes soon, such as `starting`, waits for `limits.reportHoldMs`: most often the
+ * next observation takes its place, so that a quick start is one report.
  */
 import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
@@ -26,9 +26,9 @@ import type { Request } from './connection.ts';
 const decodeAnswer = messageDecoder(ReportAnswer);
 
 export interface Description {
-  /** The container is removed as asked, or was refused at admission. */
+  /** `true` if the container is removed as asked, or was refused at admission. */
   readonly gone: boolean;
-  /** It has run to its end, and its policy does not start it again. */
+  /** The container has run to its end, and its policy does not start it again. */
   readonly ended?: true;
   readonly observation: Observation;
 }
@@ -37,7 +37,7 @@ export interface Observed {
   readonly tenant: TenantId;
   readonly id: ContainerId;
   readonly generation: number;
-  /** The placement that it is prepared for. */
+  /** The placement that the container is prepared for. */
   readonly prepared?: number;
   readonly update?: NonNullable<ReportItem['update']>;
   readonly description: Description;
@@ -58,13 +58,13 @@ export interface Reporter {
   set(observed: Observed): void;
   /** This container needs no more reports. */
   forget(id: ContainerId): void;
-  /** A new session: report everything in it. */
+  /** A new session: reports everything in it. */
   restart(session: Session): void;
-  /** A lost connection is back: report everything again. */
+  /** A lost connection is back: reports everything again. */
   repeat(): void;
-  /** The observations as they stand. */
+  /** The newest observation of each container. */
   all(): Iterable<Observed>;
-  /** Undefined before the first. */
+  /** `undefined` before the first. */
   session(): Session | undefined;
 }
 
@@ -82,12 +82,13 @@ export interface ReporterParts {
 interface Entry {
   readonly observed: Observed;
   /**
-   * The owner refused a batch with this item as invalid: it goes alone, so that it blocks no other.
+   * `true` if the owner refused a batch with this item as invalid: it goes alone, so that it blocks
+   * no other.
    */
   readonly isSuspect: boolean;
-  /** It may pass soon, and waits for this long; undefined: it goes at once. */
+  /** The timer of an observation that may pass soon; `undefined` if it goes at once. */
   readonly hold: NodeJS.Timeout | undefined;
-  /** Its number in a session, once it has been sent in one. */
+  /** Its number in a session; `undefined` until it has been sent in one. */
   readonly sent: { readonly session: number; readonly seq: number } | undefined;
 }
 
@@ -97,7 +98,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   const { sender, request, metrics, log, signal } = parts;
   const events = new EventEmitter<ReporterEvents>();
   const entries = new Map<ContainerId, Entry>();
-  /** What is not acknowledged, by partition. */
+  /** The containers without an acknowledgement, by partition. */
   let dirty: Set<ContainerId>[] = [];
   const sending = new Set<number>();
   let current: Session | undefined;
@@ -111,7 +112,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     return next;
   };
 
-  /** What may go together: a suspect goes alone. */
+  /** The entries that may go together: a suspect goes alone. */
   function* due(partition: number): Generator<Entry, void, void> {
     let isFirst = true;
     for (const id of dirty[partition] ?? []) {
@@ -132,7 +133,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     return values.map((entry) => numbered(entry, session));
   };
 
-  /** Of a batch; if a newer observation has come meanwhile, that one still has to go. */
+  /** The entries of a batch without a newer observation; the others still have to be sent. */
   const unchanged = (batch: readonly Entry[]): Entry[] =>
     batch.filter((sent) => entries.get(sent.observed.id) === sent);
   const settle = (batch: readonly Entry[], partition: number): void => {
@@ -159,7 +160,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     return decodeAnswer(answer);
   };
 
-  /** True: continue at once. */
+  /** @returns `true` to continue at once */
   const attempt = async (batch: readonly Numbered[], partition: number, session: Session): Promise<boolean> => {
     const answer = await send(batch, partition, session);
     parts.onContact();
@@ -180,7 +181,9 @@ export function createReporter(parts: ReporterParts): Reporter {
     }
   };
 
-  /** What the owner cannot take now goes behind all others, and keeps none of them. */
+  /**
+   * Moves the entries that the owner cannot take now behind all others, so that they block none.
+   */
   const onUnavailable = (batch: readonly Entry[], partition: number, places?: readonly number[]): boolean => {
     const isLater = new Set(places ?? batch.keys());
     const later = batch.filter((_, place) => isLater.has(place));
@@ -235,7 +238,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     setImmediate(() => void run(partition));
   };
 
-  /** Goes with the next report of its partition. */
+  /** Marks it for the next report of its partition. */
   const soil = ({ id, tenant }: Observed): void => {
     if (current === undefined) return;
     const partition = partitionOf(tenant, current.partitions);
@@ -252,7 +255,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     }
   };
 
-  /** What it was held for has not come. */
+  /** The observation that it was held for has not come. */
   const release = ({ id }: Observed): void => {
     const entry = entries.get(id);
     if (entry === undefined) return;
@@ -260,7 +263,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     entries.set(id, { ...entry, hold: undefined });
   };
 
-  /** Held from its first passing state on, until one that stays. */
+  /** The timer from the first passing state on, until a state that stays. */
   const holdOf = (observed: Observed, before: Entry | undefined): NodeJS.Timeout | undefined => {
     if (!isPassing(observed)) {
       clearTimeout(before?.hold);
@@ -307,7 +310,7 @@ export function createReporter(parts: ReporterParts): Reporter {
 
 const passing: ReadonlySet<ContainerStatus> = new Set(['pending', 'pulling', 'starting', 'stopping', 'removing']);
 
-/** The agent is at work on it, or will be. */
+/** `true` if the agent works on the container, or will. */
 const isPassing = ({ description: { gone, observation } }: Observed): boolean =>
   !gone && passing.has(observation.status) && observation.reason === null;
 

@@ -57,7 +57,7 @@ export interface SessionParts {
   readonly cluster: string;
   readonly version: string;
   readonly capacity: () => Capacity;
-  /** How long after losing contact every container has stopped; null: never. */
+  /** The time after losing contact at which every container has stopped; `null` means never. */
   readonly stopsAfterMs: () => number | null;
   readonly lease: Pick<Lease, 'fenced' | 'superseded'>;
   readonly sessions: SessionNumber;
@@ -68,7 +68,7 @@ export interface SessionParts {
 }
 
 /**
- * Asks until it gets a session above every one that this host has used. Undefined when the signal
+ * Asks until it gets a session above every one that this host has used. `undefined` if the signal
  * aborts first. A restored control plane answers with a low number; each further request raises it.
  */
 export async function hello(
@@ -129,7 +129,7 @@ async function ask(
 type Held =
   | { readonly phase: 'none' }
   | { readonly phase: 'current'; readonly session: number }
-  /** The agent asks for another. */
+  /** The agent is asking for another session. */
   | { readonly phase: 'renewing'; readonly session: number };
 
 interface SessionEvents {
@@ -140,18 +140,18 @@ interface SessionEvents {
 export interface Session {
   readonly events: EventEmitter<SessionEvents>;
   run(signal: AbortSignal): Promise<void>;
-  /** Undefined before the first. */
+  /** `undefined` before the first. */
   current(): number | undefined;
-  /** The session may be old: ask for another. */
+  /** The session may be old: asks for another. */
   renew(): void;
   /**
-   * A host without news sends no reports for a long time; the answer to an empty one says whether
-   * its session is still current. An agent whose key is no longer enrolled gets no other answer.
+   * Checks whether the session is still current, by an empty report: a host without news sends no
+   * reports for a long time. An agent whose key is no longer enrolled gets no other answer.
    */
   check(partitions: number | null): Promise<void>;
   /**
-   * Says that this agent ends while its containers keep running: its silence no longer means that
-   * they stopped. Rejects without an answer.
+   * Announces that this agent ends while its containers keep running: its silence no longer means
+   * that they stopped. Rejects without an answer.
    */
   leave(): Promise<void>;
 }
@@ -189,7 +189,7 @@ export function createSession(parts: SessionParts): Session {
         const subject = subjects.hostReport(sender);
         const payload = await connection.request(subject, JSON.stringify(report), limits.reportTimeoutMs);
         const answer = decodeReportAnswer(payload);
-        // An answer about an earlier session, or while a new one is requested, says nothing.
+        // An answer about an earlier session, or while a new one is requested, proves nothing.
         const isCurrent = held.phase === 'current' && held.session === asked;
         if (isCurrent && !answer.ok && answer.error === 'stale_session') stale.notify();
       } catch (error) {

@@ -20,16 +20,19 @@ import { sync, type SyncParts, type SyncResult } from './sync.ts';
 interface SyncLoopEvents {
   /** A sync of all partitions is over: complete, or without any answer. */
   full: [];
-  /** What the owners say calls for another session. */
+  /** An owner's answer calls for another session. */
   renew: [];
 }
 
 export interface SyncLoop {
   readonly events: EventEmitter<SyncLoopEvents>;
-  /** These partitions are due: ask now. */
+  /** These partitions are due: asks at once. */
   ring(partitions: 'all' | readonly number[]): void;
   run(nc: NatsConnection, signal: AbortSignal): Promise<void>;
-  /** When every partition last answered; null before that. */
+  /**
+   * The time at which every partition last answered, in milliseconds since 1970; `null` before
+   * that.
+   */
   lastSyncMs(): number | null;
 }
 
@@ -67,7 +70,10 @@ export function createSyncLoop(parts: SyncLoopParts): SyncLoop {
     onObeyed: noteObeyed(parts.faults),
   };
 
-  /** @returns whether every partition in the ask has answered */
+  /**
+   * @returns `isDone`: every partition in the ask has answered; `isFull`: the ask was for all of
+   * them
+   */
   const syncOnce = async (nc: NatsConnection, signal: AbortSignal): Promise<{ isDone: boolean; isFull: boolean }> => {
     const asked = due;
     due = nothingDue;
@@ -141,7 +147,7 @@ export const alsoDue = (due: Due, more: 'all' | Iterable<number>): Due =>
   due === 'all' || more === 'all' ? 'all' : new Set([...due, ...more]);
 
 /**
- * @param due what became due during the sync
+ * @param due the partitions that became due during the sync
  * @param asked the partitions in the ask
  */
 export function dueAfter(due: Due, asked: Due, result: SyncResult): Due {
@@ -151,7 +157,8 @@ export function dueAfter(due: Due, asked: Due, result: SyncResult): Due {
     case 'partial':
       return alsoDue(due, result.missing);
     case 'silent':
-      // Only what was asked: sixteen questions would not help an owner that is slow to answer one.
+      // Only the same partitions again: sixteen questions would not help an owner that is slow to
+      // answer one.
       return alsoDue(due, asked);
     case 'refused':
       return 'all';

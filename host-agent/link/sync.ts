@@ -1,5 +1,5 @@
 /**
- * Asks every owner of a partition what this host should run, and gives what they answer to the
+ * Asks every owner of a partition for its part of the desired set, and passes the answers on to the
  * workload. It takes answers in an inbox with a random name, and accepts only those to its own ask,
  * never a doorbell or another sender's message (A7).
  */
@@ -35,13 +35,13 @@ export type SyncResult =
    * name.
    */
   | { readonly kind: 'complete'; readonly due: readonly number[] }
-  /** The deadline came first; the answers until then were taken in. */
+  /** The deadline came first; the answers until then were accepted. */
   | { readonly kind: 'partial'; readonly missing: readonly number[] }
   /** No owner answered. */
   | { readonly kind: 'silent' }
   /**
    * Another cluster answered, this one was created again, or the host was removed: no answer was
-   * taken in.
+   * accepted.
    */
   | { readonly kind: 'refused'; readonly why: string };
 
@@ -51,25 +51,25 @@ export interface SyncParts {
     Workload,
     'desired' | 'accept' | 'settled' | 'approveOrphans' | 'strangers' | 'unjudged' | 'applyVerdicts'
   >;
-  /** Undefined: this host has no tenant network. */
+  /** `undefined` if this host has no tenant network. */
   readonly members: Pick<TenantMembers, 'asked' | 'apply' | 'applyRange'> | undefined;
   /** Volumes that containers have left here. */
   readonly volumes: Pick<Volumes, 'strangers' | 'applyVerdicts'>;
   readonly lease: Pick<Lease, 'fenced' | 'settled'>;
-  /** The key that signs credentials of hosts now. */
+  /** Is called with the key that now signs credentials of hosts. */
   readonly onSigner: (key: string) => void;
-  /** The incarnation of the cluster that answers. */
+  /** Is called with the incarnation of the cluster that answers. */
   readonly onIncarnation: (announced: number) => void;
   /**
-   * A sync of all partitions is complete. `ahead`: the highest epoch that this host has of a
-   * partition whose owner answered with lower ones alone, so that it was not obeyed; undefined:
-   * there is none.
+   * A sync of all partitions is complete.
+   * @param ahead the highest epoch that this host has of a partition whose owner answered with
+   * lower ones alone, so that it was not obeyed; `undefined` if there is none
    */
   readonly onObeyed: (ahead: number | undefined) => void;
   readonly log: Log;
 }
 
-/** Asks once. `only`: the partitions that a doorbell named; undefined: all. */
+/** Asks once. @param only the partitions that a doorbell named; `undefined` for all */
 export function sync(
   nc: NatsConnection,
   parts: SyncParts,
@@ -93,9 +93,9 @@ export function sync(
   };
   const assembly = new Assembly();
   const answered = new Set<number>();
-  /** Their owners answered with changes that do not lead to the owners' sets. */
+  /** Partitions whose owners answered with changes that do not lead to the owners' sets. */
   const doubted = new Set<number>();
-  /** By partition whose owner is not obeyed: the epoch that this host has. */
+  /** The epoch that this host has, by partition whose owner is not obeyed. */
   const ahead = new Map<number, number>();
   let partitions = before.partitions;
   let isOver = false;
@@ -153,7 +153,7 @@ export function sync(
       const isDone = only === undefined ? answered.size + doubted.size === partitions : only.every(isHeard);
       if (!isDone) return;
       if (doubted.size > 0) {
-        // What they desire is not known: nothing is an orphan, and the next ask comes soon.
+        // The desired set is not known: nothing is an orphan, and the next ask comes soon.
         expire();
         return;
       }
@@ -218,7 +218,7 @@ function digestsOf(sets: ReadonlyMap<number, PartitionSet>): NonNullable<SyncAsk
 /** The answer, and those for the other partitions that it speaks for. */
 function answersIn({ also = [], ...answer }: SyncAnswer): SyncAnswer[] {
   if (!answer.same || answer.fenced === true) return [answer];
-  // What else it says is of its own partition.
+  // The other parts of the answer are about its own partition.
   const of = ([partition, epoch, revision]: (typeof also)[number]): SyncAnswer => ({
     ...answer,
     partition,
@@ -257,9 +257,9 @@ function unasked(unjudged: readonly Stranger[], named: readonly Stranger[], part
 export type OnAnswer = (error: Error | null, message: Msg) => void;
 
 export interface Ask {
-  /** Where its answers go. */
+  /** The subject for its answers. */
   readonly subject: string;
-  /** Hears no more. */
+  /** Ends the subscription to its answers. */
   end(): void;
 }
 
@@ -272,7 +272,9 @@ const inboxes = new WeakMap<NatsConnection, Map<string, Inbox>>();
 
 const token = (): string => randomBytes(16).toString('hex');
 
-/** @param prefix what the user of the connection may hear, without the last dot */
+/**
+ * @param prefix the subject below which the connection's user may subscribe, without the last dot
+ */
 export function subscribeAnswers(nc: NatsConnection, prefix: string, onAnswer: OnAnswer): Ask {
   const { subject: below, asks } = inboxBelow(nc, prefix);
   const subject = `${below}.${token()}`;

@@ -1,8 +1,8 @@
 /**
  * Asks the control plane for sealed values: secrets of the containers that this host runs, logins
- * of their registries, and keys of the VPN networks that it serves (ADR 38). One ask, one answer;
- * after an ask without one, all rest for a while, so that a control plane that is away keeps nobody
- * waiting.
+ * of their registries, and keys of the VPN networks that it serves (ADR 38). One ask has one
+ * answer; after an ask without an answer, all asks pause for a while, so that a control plane that
+ * is away keeps nobody waiting.
  */
 import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
@@ -26,15 +26,15 @@ export interface Needing {
   readonly id: ContainerId;
 }
 
-/** What a container needs. */
+/** A value that a container needs. */
 export type Needed = Needing &
   ({ readonly secret: SecretUse } | { readonly registry: string } | { readonly file: string });
 
 export type Unsealed =
-  /** Null: the tenant has no login for the registry. */
+  /** `null` if the tenant has no login for the registry. */
   | { readonly kind: 'box'; readonly box: string | null }
   | { readonly kind: 'refused'; readonly message: string }
-  /** Nobody can say now. */
+  /** It cannot be decided now. */
   | { readonly kind: 'unavailable'; readonly message: string };
 
 /** Never rejects. */
@@ -44,7 +44,7 @@ export interface UnsealParts {
   /** The public key that answers are sealed to. */
   readonly key: string;
   readonly sender: Sender;
-  /** That this agent asks. */
+  /** The proof that this agent asks. */
   readonly prove: (ask: UnsealAsk) => HostProof;
   readonly request: Request;
   readonly backoff: BackoffBounds;

@@ -10,20 +10,20 @@ import { identityPath, issuerOf, lifetimeOf, type Identity } from './identity.ts
 import type { StateDisk } from '../../disk/state-disk.ts';
 
 export interface Credentials {
-  /** For the next connection. */
+  /** The JWT for the next connection. */
   jwt(): string;
-  /** Milliseconds since 1970; null: they never expire. */
+  /** Milliseconds since 1970; `null` if they never expire. */
   expiryMs(): number | null;
   /**
-   * Takes note of the key that signs credentials of hosts now.
-   * @returns whether it is news that another key signed these, so that others are due
+   * Takes note of the key that now signs credentials of hosts.
+   * @returns `true` if it is news that another key signed these, so that a renewal is due
    */
   signer(key: string): boolean;
-  /** The key to send with a hello while new credentials are due. */
+  /** The key to send with a hello; `undefined` unless new credentials are due. */
   renewKey(): string | undefined;
-  /** How often to check `renewKey`. */
+  /** Milliseconds between two checks of `renewKey`. */
   readonly checkEveryMs: number;
-  /** @returns whether another key signed them than those before */
+  /** @returns `true` if another key signed them than the previous ones */
   renewed(jwt: string): boolean;
   /** Writes them to the disk, with retries. */
   keep(): void;

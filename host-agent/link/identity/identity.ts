@@ -90,28 +90,28 @@ export interface Lifetime {
 }
 
 /**
- * When credentials become valid and when they expire, in milliseconds since 1970; undefined: they
- * never expire.
+ * The times at which credentials become valid and expire, in milliseconds since 1970; `undefined`
+ * if they never expire.
  */
 export function lifetimeOf(jwt: string): Lifetime | undefined {
   const { iat, exp } = claimsOf(jwt, decodeTimes);
   return exp === undefined ? undefined : { sinceMs: (iat ?? exp) * 1000, untilMs: exp * 1000 };
 }
 
-/** The public key that the credentials are for; undefined: they name none. */
+/** The public key that the credentials are for; `undefined` if they name none. */
 export const userOf = (jwt: string): string | undefined => claimsOf(jwt, decodeUser).sub;
 
-/** The public key that signed the credentials; undefined: they name none. */
+/** The public key that signed the credentials; `undefined` if they name none. */
 export const issuerOf = (jwt: string): string | undefined => claimsOf(jwt, decodeUser).iss;
 
 /**
- * Whether release 0.1.0 or an older one signed the credentials: later ones permit sessions. Actors
- * hear no agent with them.
+ * `true` if release 0.1.0 or an older one signed the credentials: later ones permit sessions.
+ * Actors ignore an agent with them.
  */
 export const isTooOld = ({ jwt }: Identity): boolean =>
   claimsOf(jwt, decodeUser).nats?.sub?.allow?.some((subject) => subject.startsWith('session.')) !== true;
 
-/** Whether the credentials are of no use any more but for their key, which may get others. */
+/** `true` if the credentials have expired. Their key may get others. */
 export const hasExpired = ({ jwt }: Identity, nowMs: number): boolean =>
   (lifetimeOf(jwt)?.untilMs ?? Infinity) <= nowMs;
 

@@ -1,6 +1,6 @@
 /**
- * Credentials that have expired, as after a month without the control plane: NATS lets this host in
- * no more, so the agent asks a gateway for others, signed by its enrolled key. It asks ever more
+ * Renews credentials that have expired, as after a month without the control plane: NATS refuses
+ * this host, so the agent asks a gateway for others, signed by its enrolled key. It asks ever more
  * rarely while the gateway refuses, as it does for a host that was removed.
  */
 import { randomBytes } from 'node:crypto';
@@ -22,7 +22,7 @@ export interface Renewal {
   run(signal: AbortSignal): Promise<void>;
   /** A NATS server refuses the credentials. */
   refused(): void;
-  /** The control plane answers this host: its credentials are good. */
+  /** The control plane answers this host: its credentials are valid. */
   accepted(): void;
 }
 
@@ -31,7 +31,7 @@ interface RenewalParts {
   readonly identity: Pick<Identity, 'host' | 'cluster'>;
   readonly seed: Uint8Array;
   readonly credentials: Pick<Credentials, 'expiryMs' | 'renewed' | 'checkEveryMs'>;
-  /** While the gateway is away. */
+  /** The pauses while the gateway is away. */
   readonly backoff: BackoffBounds;
   readonly clock: Clock;
   readonly log: Log;
@@ -39,7 +39,7 @@ interface RenewalParts {
 
 type Answer =
   | { readonly kind: 'renewed'; readonly identity: Identity }
-  /** A person has to do something. */
+  /** An operator has to act. */
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'away'; readonly reason: string };
 
@@ -54,7 +54,7 @@ export function createRenewal(parts: RenewalParts): Renewal {
   const isDue = (): boolean => isRefused || leftMs() <= 0;
   const untilDueMs = (): number => Math.max(1, Math.min(leftMs(), credentials.checkEveryMs));
 
-  /** One line for each answer that differs from the last. */
+  /** Logs one line for each answer that differs from the last. */
   const say = (reason: string, kind: string): void => {
     if (reason !== said) log.warn('credentials_renew_failed', { reason, kind, url: parts.gatewayUrl });
     said = reason;
