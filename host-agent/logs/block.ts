@@ -19,7 +19,7 @@ export interface Block {
   /** The place of its last line; the cursor moves there when the block is safe. */
   readonly place: Place;
   readonly seq: number;
-  /** Where its last line is in the engine's files, if it was read from one. */
+  /** The position of its last line in the engine's files, if it was read from one. */
   readonly at: FilePlace | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface Block {
 interface Encoded {
   readonly line: Line;
   readonly text: string;
-  /** A mark that precedes it in the same block. */
+  /** A mark to put before it in the same block. */
   readonly mark: string | undefined;
   readonly bytes: number;
 }
@@ -85,7 +85,7 @@ export class BlockQueue {
     return this.#lines.length === 0;
   }
 
-  /** Enough for a block, or the end: no need to wait for more. */
+  /** `true` if there is enough for a block, or the end has come. */
   get isReady(): boolean {
     return this.#isEnded || this.#bytes >= limits.logBlockBytes || this.#lines.length >= limits.logBlockLines;
   }

@@ -27,7 +27,10 @@ const logSpoolContainerBytes = 8 * MiB;
 const logCatchUpMs = 10 * seconds;
 
 export interface LogCollector {
-  /** Level-triggered: the reconciler calls it at every look at a container that runs or has run. */
+  /**
+   * Level-triggered: the reconciler calls it at every observation of a container that runs or has
+   * run.
+   */
   follow(source: LogSource, dockerId: string, run: RunId): void;
   /**
    * Resolves when every line is acknowledged or on disk to be sent later, or after
@@ -36,9 +39,9 @@ export interface LogCollector {
    * that are read again after those of another copy get other numbers.
    */
   drain(source: LogSource, dockerId: string): Promise<void>;
-  /** Level-triggered: the engine has these copies of the container, and no other. */
+  /** Level-triggered. @param dockerIds all of the engine's copies of the container */
   keep(id: ContainerId, dockerIds: readonly string[]): void;
-  /** The container is gone for ever: stops following it. */
+  /** The container is gone for ever: its log is no longer followed. */
   forget(id: ContainerId): void;
   stop(): Promise<void>;
 }
@@ -58,13 +61,13 @@ interface Follower {
   readonly dockerId: string;
   /** The run that was last requested; if it is not the run being read, another pass follows. */
   run: RunId;
-  /** What delayed its lines last, while it is behind. */
+  /** The cause that last delayed its lines, while it is behind. */
   heldUpBy: LossCause | undefined;
-  /** When the engine may be asked again. */
+  /** The earliest time for the next question to the engine, in milliseconds since 1970. */
   catchUpFromMs: number;
-  /** When its rate may be mentioned again. */
+  /** The earliest time for the next mention of its rate, in milliseconds since 1970. */
   mentionFromMs: number;
-  /** The container is down, and nobody starts it again. */
+  /** Aborts when the container is down, and nobody starts it again. */
   readonly ending: AbortController;
   readonly controller: AbortController;
   readonly done: Promise<void>;
@@ -102,7 +105,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
       signal: follower.controller.signal,
     });
 
-  /** If the follower is behind, its next read waits for a rest of the engine. */
+  /** If the follower is behind, delays its next read, so that the engine can rest. */
   const rest = async (follower: Follower): Promise<void> => {
     if (follower.heldUpBy === undefined) return;
     await sleep(follower.catchUpFromMs - clock.monotonicMs(), follower.controller.signal);
@@ -132,7 +135,10 @@ export function createCollector(parts: CollectorParts): LogCollector {
     }
   };
 
-  /** @param before what must end first: two passes of one container would give a number twice */
+  /**
+   * @param before the work that must end first: two passes of one container would use a number
+   * twice
+   */
   const start = (source: LogSource, dockerId: string, run: RunId, before: Promise<void>): Follower => {
     const controller = new AbortController();
     const follower: Follower = {
@@ -155,14 +161,15 @@ export function createCollector(parts: CollectorParts): LogCollector {
   };
 
   const follow: LogCollector['follow'] = (source, dockerId, run) => {
-    // A look may outlast the stop; a follower that starts then would never end.
+    // A reconciliation may outlast the stop; a follower that starts then would never end.
     if (isStopped) return;
     const current = followers.get(source.id);
-    // One that was broken off has not come to the end.
+    // A follower that was broken off has not come to the end.
     const own = current?.dockerId === dockerId && !current.controller.signal.aborted ? current : undefined;
     if (own?.isDone === false) own.run = run;
     if (own?.run === run) return;
-    // A copy that is drained goes once its log is read: another one waits for that.
+    // The follower of a copy that is drained ends once its log is read, and the next one waits for
+    // it.
     if (current?.ending.signal.aborted === false) current.controller.abort();
     followers.set(source.id, start(source, dockerId, run, current?.done ?? Promise.resolve()));
   };

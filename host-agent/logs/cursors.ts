@@ -31,14 +31,16 @@ const CopyStored = Type.Object({
     Type.Null(),
   ]),
   seq: Count,
-  /** Absent: the line came through the engine. */
+  /** Absent if the line came through the engine. */
   at: Type.Optional(
     Type.Object({ file: Type.String(), offset: Count, ts: Type.String(), stdout: StreamPlace, stderr: StreamPlace }),
   ),
 });
 const CursorStored = Type.Object({
   ...CopyStored.properties,
-  /** Of other copies. The release before knows the one that was read last alone. */
+  /**
+   * Cursors of other copies. The last release reads only the cursor of the copy that was read last.
+   */
   others: Type.Optional(Type.Array(CopyStored)),
 });
 /** The copy that was read last, and the others. */
@@ -48,25 +50,25 @@ const decodeFile = decoder(Type.Object({ ...fileMarks, cursors: Type.Record(Type
 const decodeLine = decoder(
   Type.Object({
     ...lineMarks,
-    /** Null: forgotten. */
+    /** `null` if the cursor is forgotten. */
     cursors: Type.Record(Type.String(), Type.Union([CursorStored, Type.Null()])),
   }),
 );
 
 export interface Cursors {
   /**
-   * Where to resume in this copy of the container: at its beginning if nothing of it was read. The
-   * number is the last one of all copies.
+   * The place to resume at in this copy of the container: its beginning if nothing of it was read.
+   * The number is the last one of all copies.
    */
   of(id: ContainerId, dockerId: string): Cursor;
   set(id: ContainerId, cursor: Cursor): void;
   /**
-   * The engine has these copies of the container alone: the places in others are forgotten. The
-   * last number stays.
+   * Forgets the places in other copies than these. The last number stays.
+   * @param dockerIds all of the engine's copies of the container
    */
   keep(id: ContainerId, dockerIds: readonly string[]): void;
   forget(id: ContainerId): void;
-  /** Resolves when they are on disk, or cannot be written now. */
+  /** Resolves when the cursors are on disk, or cannot be written now. */
   sync(): Promise<void>;
   flush(): Promise<void>;
 }
@@ -88,7 +90,7 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
     disk,
     log,
   });
-  /** Those of all copies of a container, the one that was read last first. */
+  /** The cursors of all copies of a container, the one that was read last first. */
   const cursors = new Map<ContainerId, readonly Cursor[]>();
   for (const read of [stored.file, ...stored.lines]) {
     for (const [id, cursor] of Object.entries(read?.cursors ?? {})) {
@@ -98,7 +100,7 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
     }
   }
 
-  /** What the disk does not know yet. */
+  /** The containers whose change is not on disk yet. */
   const changed = new Set<ContainerId>();
   const file = stored.follow({
     whole: () => ({ cursors: Object.fromEntries([...cursors].map(([id, copies]) => [id, storedOf(copies)])) }),

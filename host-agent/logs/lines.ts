@@ -32,7 +32,7 @@ export interface Line extends Place {
   readonly bytes: number;
   /** Lines between this time and this line are lost. */
   readonly lostSince?: string;
-  /** Where to read on after this line, if it was read from a file. */
+  /** The position behind this line, if it was read from a file. */
   readonly at?: FilePlace;
 }
 
@@ -59,8 +59,8 @@ export function microsOf(ts: string): number {
 }
 
 /**
- * With nine digits after the point: the engine drops zeros at the end in its files, but not in its
- * answers. Undefined where it is no such time.
+ * The timestamp with nine digits after the point: the engine drops zeros at the end in its files,
+ * but not in its answers. `undefined` if the text is no such timestamp.
  */
 export function fullStamp(ts: string): string | undefined {
   if (ts.length === stampChars && stamped.test(ts)) return ts;
@@ -86,12 +86,12 @@ export class LineReader {
     return this.#demultiplexer.push(chunk).flatMap((frame) => this.#streams[frame.stream].lines(frame));
   }
 
-  /** Why the engine broke off, in its own words. */
+  /** The engine's message about why it ended the stream early. */
   get failure(): string | undefined {
     return this.#demultiplexer.failure;
   }
 
-  /** The stream ended in the middle of a frame. */
+  /** `true` if the stream ended in the middle of a frame. */
   get isCut(): boolean {
     return this.#demultiplexer.pendingBytes > 0;
   }
@@ -102,7 +102,7 @@ class StreamState {
   #ts = epochStamp;
   #nth = 0;
   #newest = { ts: epochStamp, nth: 0 };
-  /** The last record had no newline: its line continues in the next. */
+  /** `true` if the last record had no newline: its line continues in the next. */
   #isOpen = false;
   readonly #recent: number[] = [];
   #given = 0;
@@ -119,7 +119,7 @@ class StreamState {
     const isOnlyEnd = ends && body.length === 0 && this.#isOpen && ts === this.#ts;
     this.#isOpen = !ends;
     if (isOnlyEnd) {
-      // If the line ended inside a character, its bytes count as they are.
+      // If the line ended inside a character, its bytes become replacement characters.
       const text = this.#decoder.decode();
       return text === '' || !this.#isNew(ts) ? [] : [{ ts, stream, nth: this.#nth, text, bytes: 0 }];
     }
@@ -132,7 +132,7 @@ class StreamState {
     });
   }
 
-  /** Moves on to the next line, of this time. */
+  /** Moves on to the next line, of this time. @returns `true` if it is new */
   #isNew(ts: string): boolean {
     this.#nth = ts === this.#ts ? this.#nth + 1 : 0;
     this.#ts = ts;

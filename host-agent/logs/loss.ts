@@ -1,4 +1,4 @@
-/** The entry that a tenant reads where log lines are missing: the agent adds it on stderr. */
+/** The entry that stands for missing log lines: the agent adds it on stderr, for the tenant. */
 
 import type { LossCause } from '../metrics.ts';
 
@@ -8,7 +8,7 @@ const why: Record<LossCause, string> = {
 };
 
 /**
- * Marks the agent's own entries. A container may write the same, which misleads its own tenant
+ * Marks the agent's own entries. A container may write the same text, which misleads its own tenant
  * only.
  */
 const mark = '[longshore]';

@@ -13,7 +13,8 @@ import type { LossCause } from '../metrics.ts';
 import { Resume, sinceOf, type Cursor } from './resume.ts';
 
 /**
- * Lines that wait for the cursor's own line count as new when the engine is silent for this long.
+ * Held-back lines count as new if the engine is silent for this long while the cursor's line has
+ * not come.
  */
 const logSearchQuietMs = 1000;
 
@@ -27,10 +28,10 @@ export interface PassOptions {
   readonly cursor: Cursor;
   readonly nowMs: number;
   readonly sink: Sink;
-  /** The cause that the tenant reads where lines are missing. */
+  /** The cause in the entry for missing lines, which the tenant reads. */
   readonly lossCause: () => LossCause;
   readonly advance: (cursor: Cursor) => void;
-  /** Lines are missing so many times more. */
+  /** The number of times that lines are missing has grown by `count`. */
   readonly onGaps: (count: number) => void;
   readonly openings: Places;
   readonly signal: AbortSignal;
@@ -38,23 +39,23 @@ export interface PassOptions {
 
 export interface EnginePassOptions extends PassOptions {
   readonly engine: Pick<Engine, 'logs'>;
-  /** Continue for as long as the container runs. */
+  /** `true` to continue for as long as the container runs. */
   readonly follow: boolean;
-  /** The engine has this log. */
+  /** The engine has answered, so it has this log. */
   readonly onAnswer: () => void;
 }
 
 export interface PassResult {
   readonly lines: number;
   /**
-   * What delayed blocks while the reader waited for them. The agent ends such a follower: if the
-   * engine rotates the log twice meanwhile, the follower silently skips the files between. A read
-   * without following opens them all.
+   * The cause that delayed blocks while the reader waited for them. The agent ends such a follower:
+   * if the engine rotates the log twice meanwhile, the follower silently skips the files between. A
+   * read without following opens them all.
    */
   readonly heldUpBy: LossCause | undefined;
 }
 
-/** What reader and sender of a pass share. */
+/** The state that reader and sender of a pass share. */
 export interface Progress {
   heldUpBy: LossCause | undefined;
 }
@@ -62,7 +63,7 @@ export interface Progress {
 /** Puts lines into the queue until the log ends. */
 export type Read = (queue: BlockQueue, progress: Progress, signal: AbortSignal) => Promise<void>;
 
-/** Sends what `read` reads. If either fails, what was safe by then stays safe. */
+/** Sends the lines that `read` reads. If either fails, lines that were safe by then stay safe. */
 export async function transfer(options: PassOptions, read: Read): Promise<PassResult> {
   const queue = new BlockQueue(options.cursor.seq, options.lossCause);
   const progress: Progress = { heldUpBy: undefined };
@@ -79,13 +80,13 @@ export async function transfer(options: PassOptions, read: Read): Promise<PassRe
 }
 
 /**
- * A pass that asks the engine for the lines.
- * @throws EngineError where the engine broke off; what was safe by then stays safe.
+ * A pass that reads the lines through the engine.
+ * @throws EngineError if the engine broke off; lines that were safe by then stay safe
  */
 export async function enginePass(options: EnginePassOptions): Promise<PassResult> {
   const { engine, cursor, follow, signal } = options;
   const opened = await options.openings.take();
-  // A quiet log sends nothing when the engine has found the place.
+  // The engine sends nothing for a quiet log, even when it has found the place.
   const patience = setTimeout(opened, logSearchQuietMs);
   try {
     const since = sinceOf(cursor.place, options.nowMs);

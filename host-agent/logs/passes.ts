@@ -18,22 +18,22 @@ import type { LogSource } from './source.ts';
 export interface PassOrder {
   readonly source: LogSource;
   readonly dockerId: string;
-  /** Where to begin. */
+  /** The line to resume after. */
   readonly cursor: () => Cursor;
   readonly sink: Sink;
   readonly advance: (cursor: Cursor) => void;
-  /** Why lines are missing that were lost now. */
+  /** The cause of lines that are lost now. */
   readonly lossCause: () => LossCause;
-  /** What delays a pass over files, whenever that changes. */
+  /** Is called with the cause that delays a pass over files, at each change. */
   readonly onHeldUp: (cause: LossCause | undefined) => void;
-  /** A pass that asks the engine continues for as long as the container runs. */
+  /** A pass through the engine continues for as long as the container runs. */
   readonly follow: boolean;
   /** A pass over files continues until this aborts, and then to their end. */
   readonly ending: AbortSignal;
   readonly signal: AbortSignal;
 }
 
-/** The log was read to its end, or what a pass that asks the engine came to. */
+/** The log was read to its end, or a pass through the engine has ended with this result. */
 export type PassEnd =
   | { readonly kind: 'whole' }
   | { readonly kind: 'asked'; readonly lines: number; readonly heldUpBy: LossCause | undefined };
@@ -41,8 +41,8 @@ export type PassEnd =
 export interface PassParts {
   readonly engine: Pick<Engine, 'logs'>;
   /**
-   * Where the engine writes the log of a container, by the engine's id; undefined: on another
-   * machine, or it is not to be read.
+   * The path of a container's log, by the engine's id; `undefined` if the engine is on another
+   * machine, or its files cannot be read.
    */
   readonly logPath: (dockerId: string) => string | undefined;
   readonly clock: Pick<Clock, 'nowMs'>;
@@ -50,7 +50,7 @@ export interface PassParts {
   readonly log: Log;
 }
 
-/** @throws EngineError, also where the container is gone */
+/** @throws EngineError, also if the container is gone */
 export type RunPass = (order: PassOrder) => Promise<PassEnd>;
 
 export function createPasses({ engine, logPath, clock, metrics, log }: PassParts): RunPass {
@@ -99,7 +99,7 @@ export function createPasses({ engine, logPath, clock, metrics, log }: PassParts
         unreadable = error;
       }
     }
-    // Files that went with their container are no news: the engine does not know it either.
+    // Files that vanished with their container are no news: the engine does not know it either.
     const onAnswer = (): void => {
       if (unreadable !== undefined) noteUnreadable(unreadable);
     };

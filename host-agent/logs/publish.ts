@@ -49,7 +49,7 @@ export interface PublishParts {
   readonly log: Log;
 }
 
-/** About what a stream adds to each message. */
+/** Bytes that a stream adds to each message, roughly. */
 const storedBytes = 30;
 
 export function createPublish({ host, request, turns, backoff, clock, metrics, log }: PublishParts): Publish {

@@ -13,10 +13,10 @@ import type { LogSource } from './source.ts';
  * rates are dropped.
  */
 const logBucketsHeld = 2048;
-/** Longest interval at which blocks that wait for a rate are checked. */
+/** The longest interval between two checks of the blocks that wait for a rate. */
 const logTurnLookMs = 100;
 
-/** Encoded bytes a second; 0: no limit. */
+/** Encoded bytes a second; 0 means no limit. */
 export interface LogRates {
   readonly containerBytes: number;
   readonly tenantBytes: number;
@@ -42,7 +42,7 @@ export class TokenBucket {
     this.#atMs = nowMs;
   }
 
-  /** 0: a block may go now. */
+  /** Milliseconds until a block may go; 0 if it may go now. */
   waitMs(nowMs: number): number {
     if (this.#bytesPerMs === 0) return 0;
     this.#fill(nowMs);
@@ -98,7 +98,7 @@ class Buckets<Key> {
 interface Waiting {
   readonly bytes: number;
   readonly resume: (scope: RateScope | undefined) => void;
-  /** The rate that it first waited for. */
+  /** The first rate that the block waited for. */
   scope: RateScope | undefined;
 }
 
@@ -128,7 +128,7 @@ export function createLogTurns(rates: LogRates, clock: Pick<Clock, 'monotonicMs'
   const waitMs = (tenant: TenantId, id: ContainerId, atMs: number): number =>
     Math.max(containers.waitMs(id, atMs), tenants.waitMs(tenant, atMs), host.waitMs(atMs));
 
-  /** The next block in turn that may go; undefined where all must wait. */
+  /** The next block in turn that may go; `undefined` if all must wait. */
   const next = (atMs: number): { tenant: TenantId; id: ContainerId; queue: Waiting[] } | undefined => {
     for (const [tenant, ofTenant] of waiting) {
       for (const [id, queue] of ofTenant) {

@@ -19,17 +19,17 @@ export interface Cursor {
   readonly dockerId: string;
   readonly place: Place | null;
   readonly seq: number;
-  /** Where the line is in the engine's files, if it was read from one. */
+  /** The position of the line in the engine's files, if it was read from one. */
   readonly at?: FilePlace | undefined;
 }
 
-/** The `since` of the Docker API: seconds and nanoseconds, inclusive; "0" is the beginning. */
+/** The `since` of the Docker API: seconds and nanoseconds, inclusive; `"0"` is the beginning. */
 export function sinceOf(place: Place | null, nowMs: number): string {
   const micros = sinceMicros(place, nowMs);
   return micros === undefined ? '0' : `${Math.floor(micros / 1_000_000)}.${fractionOf(micros)}000`;
 }
 
-/** The same time as the engine writes it in its files; undefined is the beginning. */
+/** The same time in the form of the engine's files; `undefined` means the beginning. */
 export function sinceStamp(place: Place | null, nowMs: number): string | undefined {
   const micros = sinceMicros(place, nowMs);
   if (micros === undefined) return undefined;
@@ -45,7 +45,7 @@ function sinceMicros(place: Place | null, nowMs: number): number | undefined {
   return micros > nowMs * 1000 || micros <= 0 ? undefined : micros;
 }
 
-/** The line is the one at this place, or an earlier part of it. */
+/** `true` if the line is the one at this place, or an earlier part of it. */
 export const isUpTo = (line: Place, place: Place): boolean =>
   line.ts === place.ts && line.stream === place.stream && line.nth <= place.nth;
 
@@ -74,7 +74,8 @@ export class Resume {
     }
     const aheadMicros = microsOf(line.ts) - microsOf(this.#cursor.ts);
     if (aheadMicros <= 0 && line.ts <= this.#cursor.ts) return [];
-    // Later than the cursor: the line is new, or was written out of order just before it. Hold it.
+    // The line is later than the cursor: it is new, or was written out of order just before the
+    // cursor's line. Hold it.
     this.#held.push(line);
     this.#heldBytes += line.bytes;
     const isBeyond = aheadMicros > logSkewMs * 1000 || this.#heldBytes > limits.logQueueBytes;
@@ -83,7 +84,7 @@ export class Resume {
 
   /**
    * The stream pauses and the cursor's line did not come: it was rotated away, so all held lines
-   * are new. The first says since when lines are lost.
+   * are new. `lostSince` of the first is the time since which lines are lost.
    */
   release(): Line[] {
     if (this.#phase === 'flowing' || this.#held.length === 0) return [];
@@ -96,7 +97,7 @@ export class Resume {
     return held;
   }
 
-  /** Every line from now on is new. */
+  /** `true` if every line from now on is new. */
   get isFlowing(): boolean {
     return this.#phase === 'flowing';
   }
@@ -105,7 +106,7 @@ export class Resume {
     return this.#held.length > 0;
   }
 
-  /** How often the cursor's line was not found: lines may be lost there. */
+  /** The number of times that the cursor's line was not found: lines may be lost there. */
   get gaps(): number {
     return this.#gaps;
   }

@@ -74,7 +74,7 @@ export async function openSpool(
   const sendOne = async (entry: Entry, publish: Publish, signal: AbortSignal): Promise<void> => {
     if (await sendFile(join(folder, entry.name), entry, publish, log, signal)) await drop(entry);
   };
-  /** The oldest file of the tenants that send nothing now. */
+  /** The oldest file of a tenant whose files are not being sent now. */
   const nextToSend = (): Entry | undefined =>
     sending.size < logSpoolSenders ? entries.find(({ source }) => !sending.has(source.tenant)) : undefined;
 
@@ -125,7 +125,7 @@ function oldestOfLargest(entries: readonly Entry[], tenant: TenantId, added: num
   return entries.find(({ source }) => source.tenant === largest);
 }
 
-/** True: all of it is safe, or it cannot be read. */
+/** @returns `true` if all of it is safe, or it cannot be read */
 async function sendFile(path: string, entry: Entry, publish: Publish, log: Log, signal: AbortSignal): Promise<boolean> {
   try {
     const [, ...blocks] = (await readFile(path, 'utf8')).split('\n');
@@ -155,7 +155,7 @@ async function list(folder: string, log: Log): Promise<Entry[]> {
   return entries;
 }
 
-/** Empty without the folder, which is made with its first file. */
+/** Empty if there is no folder, which is made with its first file. */
 async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);

@@ -70,7 +70,7 @@ function blockListOf(family: 'ipv4' | 'ipv6', ranges: readonly string[]): BlockL
  */
 const privateAddresses = { ipv4: blockListOf('ipv4', privateIpv4), ipv6: blockListOf('ipv6', privateIpv6) };
 
-/** `address`: in the form that a resolver returns. */
+/** @param address in the form that a resolver returns */
 export function isPublicAddress(address: string): boolean {
   const family = address.includes(':') ? 'ipv6' : 'ipv4';
   return !privateAddresses[family].check(address, family);

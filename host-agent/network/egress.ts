@@ -5,7 +5,7 @@ export interface EgressRule {
   /** In the form of nftables. */
   readonly cidr: string;
   readonly family: 4 | 6;
-  /** Null: every protocol and port. */
+  /** `null` for every protocol and port. */
   readonly service: { readonly protocol: 'tcp' | 'udp'; readonly from: number; readonly to: number } | null;
 }
 

@@ -24,7 +24,7 @@ const decodeWords = decoder(Type.Array(Type.String()));
 export type Probed =
   | { readonly kind: 'held' }
   | { readonly kind: 'reached'; readonly what: string }
-  /** The probe showed nothing. */
+  /** The probe gave no result. */
   | { readonly kind: 'failed'; readonly why: string };
 
 /** Never rejects. Removes what it made, even when aborted. */
@@ -42,7 +42,7 @@ const image = { repo: 'longshore-probe', tag: '1' } as const;
 /** Two blocks of zeros: a tar archive without a file. */
 const emptyTar = Buffer.alloc(1024);
 
-/** Runs in the container. Prints, for each target, "connected" or why not. */
+/** Runs in the container. Prints, for each target, "connected" or the reason of its failure. */
 const script = `
 const [targets, patienceMs] = JSON.parse(process.argv[1]);
 const attempt = ({ host, port }) => new Promise((resolve) => {
@@ -64,7 +64,7 @@ function interpreterFiles(): string[] {
   return [...new Set([process.execPath, ...libraries])];
 }
 
-/** @param mountinfo says whether this program is in a container */
+/** @param mountinfo the text that shows whether this program is in a container */
 export function createProbe(
   engine: Engine,
   owner: Owner,
@@ -73,7 +73,7 @@ export function createProbe(
   const marks = { [probeLabel]: `${owner.cluster}/${owner.host}` };
   let files: readonly string[] | undefined;
 
-  /** Undefined also where another engine made the container of this program. */
+  /** `undefined` also if another engine made the container of this program. */
   const ownImage = async (): Promise<string | undefined> => {
     const own = ownContainerIn(mountinfo());
     return own === undefined ? undefined : (await engine.inspect(own))?.Image;
@@ -104,7 +104,7 @@ export function createProbe(
     };
   };
 
-  /** Also removes what a killed agent left behind. */
+  /** Also removes the containers of a killed agent. */
   const clear = async (): Promise<void> => {
     for (const { Id } of await engine.list(marks)) {
       await engine.stop(Id, 0);

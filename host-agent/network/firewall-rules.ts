@@ -13,7 +13,10 @@ export interface FirewallPlan {
   readonly table: string;
   /** The interface of the containers' bridge. */
   readonly bridge: string;
-  /** Of the bridge, as CIDR: containers have their addresses there. Empty: nobody knows. */
+  /**
+   * The networks of the bridge, as CIDR, from which containers have their addresses. Empty if
+   * unknown.
+   */
   readonly subnets: readonly string[];
   /** Exceptions from the rules for private networks; the first match decides, allowances first. */
   readonly allow: readonly EgressRule[];
@@ -50,15 +53,15 @@ function publishedMatchOf({ cidr, family, service }: EgressRule): string {
 }
 
 /**
- * So that a program in a container fails at once, each time, and not after a time-out: the kernel
+ * These let a program in a container fail at once, each time, and not after a time-out: the kernel
  * sends few ICMP errors a second to one address, and any number of resets.
  */
 const refusals = ['meta l4proto tcp reject with tcp reset', 'reject with icmpx type admin-prohibited'];
 const refuse = 'goto refusing';
 
 /**
- * A program may send from any address that its container has, such as that of the tenant network:
- * with such a one the engine would let it out as it is.
+ * A program may send from any address of its container, such as that of the tenant network: with
+ * such an address the engine would let the packet out unchanged.
  */
 function foreignSources(subnets: readonly string[]): string[] {
   if (subnets.length === 0) return [];
@@ -73,7 +76,7 @@ function foreignSources(subnets: readonly string[]): string[] {
 /**
  * Input for `nft -f -`, which applies all or nothing: it replaces the previous table at once.
  *
- * Packets between two containers of the bridge come by here only while the kernel hands bridged
+ * Packets between two containers of the bridge pass these rules only while the kernel hands bridged
  * packets to the IP hooks (br_netfilter, `bridge-nf-call-iptables`).
  */
 export function firewallRules({ table, bridge, subnets, allow, deny, resolvers }: FirewallPlan): string {
@@ -105,15 +108,15 @@ export function firewallRules({ table, bridge, subnets, allow, deny, resolvers }
     ]),
     chain('to_host', [
       'ct state established,related accept',
-      // Without these there is no IPv6: neighbours are found, and groups are joined.
+      // IPv6 does not work without these: neighbours are found, and groups are joined.
       'icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit, mld-listener-report, mld2-listener-report } accept',
       ...allowances,
       denied('host', refuse),
     ]),
     chain('to_containers', [
       'ct state established,related accept',
-      // Published by the engine. A neighbour may also send to a container's own address, and reach
-      // every port of it.
+      // Ports that the engine publishes. A neighbour may also send to a container's own address,
+      // and reach every port of it.
       'ct status dnat accept',
       denied('inbound', 'drop'),
     ]),
@@ -130,10 +133,10 @@ export function firewallRules({ table, bridge, subnets, allow, deny, resolvers }
 
 const counts = /packets (\d+) bytes \d+/g;
 
-/** What `nft list table` says, without what changes by itself. */
+/** The output of `nft list table`, without the parts that change by themselves. */
 export const withoutCounts = (listed: string): string => listed.replaceAll(counts, 'packets 0 bytes 0');
 
-/** Packets that were refused since the table was made. */
+/** The number of packets that were refused since the table was made. */
 export function deniedPackets(listed: string): Readonly<Record<DeniedCounter, number>> {
   const of = (name: DeniedCounter): number => {
     const found = new RegExp(`counter denied_${name} \\{\\s*(?:comment "[^"]*"\\s*)?packets (\\d+) bytes`).exec(listed);

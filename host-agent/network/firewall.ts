@@ -2,8 +2,8 @@
  * Keeps the rules of firewall-rules.ts in the kernel for the bridge of this host's containers: sets
  * them before the first container starts, restores them when they are removed (`nft flush
  * ruleset`), and leaves them in place when the agent ends, because the containers keep running. It
- * checks them on a timer, and from inside a container (firewall-probe.ts). What it cannot enforce
- * is a fault of the host.
+ * checks them on a timer, and from inside a container (firewall-probe.ts). Rules that it cannot
+ * enforce are a fault of the host.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { every } from '../../lib/time/every.ts';
@@ -29,14 +29,14 @@ export interface Firewall {
   /** Checks the rules at an interval. */
   run(intervalMs: number, signal: AbortSignal): Promise<void>;
   state(): FirewallState;
-  /** Why no container may start now; undefined: containers may start. */
+  /** The reason why no container may start now; `undefined` if containers may start. */
   refusal(): string | undefined;
 }
 
-/** What the agent checks beside the rules. */
+/** The parts of the kernel's state that the agent checks beside the rules. */
 export interface Kernel {
   hasInterface(name: string): boolean;
-  /** Whether packets from port to port of a bridge come by the rules. */
+  /** `true` if packets from port to port of a bridge pass the rules. */
   isBridgedFiltered(): boolean;
 }
 
@@ -52,20 +52,20 @@ export interface FirewallParts {
   readonly metrics: Pick<Metrics, 'firewallRepaired' | 'firewallDenied'>;
   readonly steadyMs: () => number;
   readonly log: Log;
-  /** In place of the machine's own. */
+  /** Replaces the machine's own. */
   readonly kernel?: Kernel;
   readonly nft?: Nft;
   readonly probe?: Probe;
 }
 
 /**
- * Linux names an interface with at most 15 characters; the engine takes the first of the network's
- * id.
+ * The interface of the network: Linux allows 15 characters, so the engine uses the first 12 of the
+ * network's id.
  */
 export const bridgeOf = ({ Id, Options }: Network): string =>
   Options?.['com.docker.network.bridge.name'] ?? `br-${Id.slice(0, 12)}`;
 
-/** What the fault says: what is open, and what to do. */
+/** The messages of the fault: what is open, and what to do. */
 const openMessages = {
   missing: 'containers reach this host and its network: there is no program nft; install the package nftables',
   forbidden:
@@ -79,10 +79,10 @@ const openMessages = {
     'br_netfilter and set net.bridge.bridge-nf-call-iptables (and -ip6tables) to 1',
 } as const;
 
-/** @param read undefined where there is no such file */
+/** @param read `undefined` if there is no such file */
 export function isBridgedFiltered(read: (path: string) => string | undefined): boolean {
   const isSet = (name: string): boolean => read(`/proc/sys/net/bridge/${name}`)?.trim() === '1';
-  // Absent where the kernel has no IPv6.
+  // Absent if the kernel has no IPv6.
   const hasIpv6 = read('/proc/net/if_inet6') !== undefined;
   return isSet('bridge-nf-call-iptables') && (!hasIpv6 || isSet('bridge-nf-call-ip6tables'));
 }
@@ -94,15 +94,15 @@ const systemKernel: Kernel = {
       try {
         return readFileSync(path, 'utf8');
       } catch {
-        // As where the module br_netfilter is not loaded.
+        // For example, the module br_netfilter is not loaded.
         return undefined;
       }
     }),
 };
 
 /**
- * Its own end, or soon after the signal: an agent that stops does not wait for a container of its
- * own.
+ * Resolves at the work's end, or soon after the signal: an agent that stops does not wait for a
+ * container of its own.
  */
 const untilAborted = (work: Promise<void>, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
@@ -126,13 +126,13 @@ export function createFirewall(parts: FirewallParts): Firewall {
   const deny = parseEgressRules(settings.CONTAINER_EGRESS_DENY).rules;
 
   let state: FirewallState = mode === 'off' ? 'off' : 'waiting';
-  /** The rules that were set last, and how nft lists them. */
+  /** The last rules that were set, and their form in the output of nft. */
   let placed: { readonly bridge: string; readonly rules: string; readonly shown: string } | undefined;
   let counted: Readonly<Record<DeniedCounter, number>> | undefined;
   let probedAtMs: number | undefined;
-  /** The last probe from inside a container got through. */
+  /** `true` if the last probe from inside a container got through. */
   let isReached = false;
-  /** One look at a time. */
+  /** The check in progress: one at a time. */
   let looking: Promise<void> = Promise.resolve();
 
   const open = (message: string, error?: unknown): void => {
@@ -161,7 +161,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
     placed = { bridge, rules, shown: withoutCounts(await nft(['list', 'table', 'inet', table])) };
   };
 
-  /** Undefined where there is no such table. */
+  /** `undefined` if there is no such table. */
   const shown = (): Promise<string | undefined> =>
     nft(['list', 'table', 'inet', table]).catch((error: unknown) => {
       if (error instanceof NftError && error.fault === 'failed' && /no such file/i.test(error.message))
@@ -169,7 +169,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
       throw error;
     });
 
-  /** Resolves to true where it has just set the rules. */
+  /** @returns `true` if it has just set the rules */
   const ensure = async (bridge: string, subnets: readonly string[]): Promise<boolean> => {
     const resolvers = await readNameservers();
     const rules = firewallRules({ table, bridge, subnets, allow, deny, resolvers });
@@ -206,7 +206,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
     if (mode === 'off') return Promise.resolve();
     looking = looking.then(work).catch((error: unknown) => {
       if (!(error instanceof NftError)) {
-        // A fault of the engine says nothing about rules in the kernel.
+        // A fault of the engine proves nothing about the rules in the kernel.
         log.debug('container_firewall_check_failed', { error });
         return;
       }
@@ -217,7 +217,10 @@ export function createFirewall(parts: FirewallParts): Firewall {
     return looking;
   };
 
-  /** Beside the looks: nothing waits for a container of ours before its own is started. */
+  /**
+   * Runs beside the checks of the rules: nothing waits for the probe's container before its own is
+   * started.
+   */
   const check = async (signal: AbortSignal): Promise<void> => {
     const isDue = probedAtMs === undefined || steadyMs() - probedAtMs >= limits.firewallProbeMs;
     if (!isDue || placed === undefined || !kernel.isBridgedFiltered()) return;
@@ -227,7 +230,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
     probedAtMs = steadyMs();
     const result = await probe(network, signal);
     if (signal.aborted) return;
-    // Taken away meanwhile: what was seen is of another time.
+    // The rules were removed meanwhile, so the result is out of date.
     if (placed?.bridge !== bridge) return;
     switch (result.kind) {
       case 'held':
@@ -246,7 +249,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
     guarded(async () => {
       const network = await findNetwork(engine, owner);
       if (network === undefined) {
-        // Whether the rules could be set is known before the first container comes.
+        // Shows before the first container comes whether rules can be set.
         await nft(['list', 'tables']);
         return hold('waiting');
       }

@@ -11,7 +11,9 @@ const usual = '/etc/resolv.conf';
 const behindResolved = '/run/systemd/resolve/resolv.conf';
 const resolvedStub = '127.0.0.53';
 
-/** resolv.conf(5), without addresses with a zone, which no container reaches. */
+/**
+ * The name servers in a resolv.conf(5), without addresses with a zone, which no container reaches.
+ */
 export const nameserversIn = (text: string): string[] =>
   [...text.matchAll(/^[ \t]*nameserver[ \t]+(\S+)/gm)].flatMap(([, address = '']) =>
     isIP(address) !== 0 && !address.includes('%') ? [address] : [],
@@ -19,7 +21,7 @@ export const nameserversIn = (text: string): string[] =>
 
 const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
 
-/** `read`: rejects where there is no such file. */
+/** @param read rejects if there is no such file */
 export async function readNameservers(
   read: (path: string) => Promise<string> = (path) => readFile(path, 'utf8'),
 ): Promise<string[]> {

@@ -21,7 +21,7 @@ export const networkBody = (owner: Owner) => ({
 });
 
 /**
- * In the words of Docker 20.10. A container keeps the id of its network, so one whose network was
+ * The messages of Docker 20.10. A container keeps the id of its network, so one whose network was
  * removed (`docker network prune`) cannot start on another of the same name.
  */
 export const isNetworkGone = (detail: string): boolean =>
@@ -33,13 +33,13 @@ async function networksOf(engine: Engine, owner: Owner): Promise<Network[]> {
   return named.sort((left, right) => (left.Created < right.Created ? -1 : 1));
 }
 
-/** Undefined before one was created. */
+/** `undefined` before one was created. */
 export const findNetwork = async (engine: Engine, owner: Owner): Promise<Network | undefined> =>
   (await networksOf(engine, owner))[0];
 
 /**
- * @returns a function that resolves when the network is there; undefined where the engine does not
- * show it.
+ * @returns a function that resolves when the network is there, to `undefined` if the engine does
+ * not show it
  */
 export function createNetworkKeeper(engine: Engine, owner: Owner): () => Promise<Network | undefined> {
   let pending: Promise<Network | undefined> | undefined;

@@ -19,7 +19,7 @@ export class NftError extends Error {
   }
 }
 
-/** @returns what it prints. @throws NftError */
+/** @returns the output @throws NftError */
 export type Nft = (args: readonly string[], input?: string) => Promise<string>;
 
 /** Debian installs it outside an ordinary user's PATH. */

@@ -1,6 +1,6 @@
 /**
- * Whether the cluster's IPv4 range has addresses that this host uses itself: containers would send
- * to the tenant network what is meant for them. Pure, except for `hostNetworks`.
+ * Checks whether this host itself uses addresses in the cluster's IPv4 range: containers would
+ * reach the tenant network at them instead. Pure, except for `hostNetworks`.
  */
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { formatAddress, formatCidr, hostCidr, overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
@@ -13,7 +13,9 @@ export interface HostNetworks {
   readonly nameservers: readonly string[];
 }
 
-/** What of the host is inside, for a person; undefined: nothing. */
+/**
+ * The first part of the host's network that is in the range, as text; `undefined` if there is none.
+ */
 export function overlapOf(range: Cidr, { interfaces, routes, nameservers }: HostNetworks): string | undefined {
   const isInside = (cidr: Cidr | undefined): boolean => cidr !== undefined && overlap(range, cidr);
   for (const [name, addresses = []] of Object.entries(interfaces)) {
@@ -34,7 +36,7 @@ function networkOf(cidr: string | null): Cidr | undefined {
   return parseCidr(`${formatAddress(4, (host.base >> shift) << shift)}/${prefix}`);
 }
 
-/** Of this machine, now. */
+/** The networks that this machine uses now. */
 export const hostNetworks = (): HostNetworks => ({
   interfaces: networkInterfaces(),
   routes: currentRoutes(),

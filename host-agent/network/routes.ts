@@ -28,7 +28,7 @@ export function parseRoutes(text: string): Route[] {
 
 export const currentRoutes = (): Route[] => parseRoutes(textOf('/proc/net/route'));
 
-/** Empty: there is no such file, as on another system than Linux. */
+/** The content of a file; empty if there is no such file, as on another system than Linux. */
 export function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,6 +1,6 @@
 /**
- * The agent's side of the tenant network (ADR 51). It tells `longshore-net` which sandboxes are to
- * be attached, always all of them, and keeps what that program says of each.
+ * The agent's side of the tenant network (ADR 51). It sends `longshore-net` the sandboxes to
+ * attach, always all of them, and keeps the state that the program returns for each.
  */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -42,22 +42,22 @@ const decodeAnswer = decoder(NetworkState);
 const decodePeers = decoder(ServedPeers);
 const decodeRefusal = decoder(Type.Object({ message: Type.String() }));
 
-/** What the owners have said (desired/members.ts). */
+/** The network as the owners describe it (desired/members.ts). */
 export interface KnownNetwork {
   all(): Iterable<ContainerMember | PeerMember>;
-  /** Ends of the mesh, those that were known first at the front. */
+  /** The ends of the mesh, in the order in which they became known. */
   ends(): Iterable<HostEnd>;
-  /** Range in which containers have IPv4 addresses; undefined: they have none. */
+  /** The range of the containers' IPv4 addresses; `undefined` if containers have none. */
   range(): string | undefined;
   /** Hosts that serve VPN networks. */
   servers(): Iterable<NetworkServer>;
 }
 
-/** A VPN peer, as the interface of its network says. */
+/** A VPN peer, as the interface of its network shows it. */
 export type ServedPeer = ServedPeers[string]['peers'][number] & {
-  /** Undefined: its tenant, or its key, is not known here yet. */
+  /** `undefined` if its tenant, or its key, is not known here yet. */
   readonly of: { readonly tenant: TenantId; readonly id: PeerId } | undefined;
-  /** Another one for each interface that is made. */
+  /** A name of the interface that differs each time that it is made. */
   readonly link: string;
 };
 
@@ -70,31 +70,31 @@ export interface Attaching {
 export interface TenantNetworkParts {
   readonly cluster: string;
   readonly host: HostKey;
-  /** Of `longshore-net`. */
+  /** The socket of `longshore-net`. */
   readonly socket: string;
   readonly mtu: number;
-  /** Where other hosts reach this one; undefined: it is in no mesh. */
+  /** The address of this host for other hosts; `undefined` if it is in no mesh. */
   readonly meshAt: Omit<MeshEnd, 'key'> | undefined;
   /** The file that containers have as /etc/resolv.conf. */
   readonly resolvConf: string;
   readonly engine: Pick<Engine, 'inspect'>;
   /** The sandbox by which VPN peers reach the internet (sandboxes.ts). */
   readonly wayOut: (isWanted: boolean) => Promise<string | undefined>;
-  /** What this host uses itself. */
+  /** The networks that this host itself uses. */
   readonly networks: () => HostNetworks;
-  /** Of the VPN networks that this host serves. */
+  /** The keys of the VPN networks that this host serves. */
   readonly vpnKeys: KnownSecrets;
   /**
-   * Resolves when what `name` was called with is on disk: an agent that begins again must not bring
-   * back members that were taken away, nor cut those that came.
+   * Resolves when the arguments of `name` are on disk: an agent that begins again must not bring
+   * back members that were removed, nor cut those that were added.
    */
   readonly kept: () => Promise<void>;
-  /** Called with how all VPN peers that this host serves stand now. */
+  /** Is called with the current state of all VPN peers that this host serves. */
   readonly onPeers: (peers: readonly ServedPeer[]) => void;
   /** Wall time. */
   readonly nowMs: () => number;
   readonly faults: Pick<Faults, 'restate' | 'clear'>;
-  /** What is said of this container is no longer what was said. */
+  /** The network state of this container has changed. */
   readonly onChange: (id: ContainerId) => void;
   readonly log: Log;
 }
@@ -104,7 +104,7 @@ export class TenantNetwork {
   readonly #transport: Transport;
   readonly #attached = new Map<ContainerId, Attachment>();
   #members: ReadonlyMap<ContainerId, NamedMember> = new Map();
-  /** Ends of other hosts. */
+  /** The ends of other hosts. */
   #ends: readonly HostEnd[] = [];
   #peers: readonly PeerMember[] = [];
   #servers: readonly NetworkServer[] = [];
@@ -114,18 +114,23 @@ export class TenantNetwork {
   /** Why there is no sandbox to lead out. */
   #noWayOut: string | undefined;
   #looking: Promise<void> = Promise.resolve();
-  /** Peers that may connect, by network and public key: as drawn, and as `longshore-net` has it. */
+  /**
+   * Peers that may connect, by network and public key: as decided, and as `longshore-net` has it.
+   */
   #toLetIn: ReadonlyMap<string, PeerMember> = new Map();
   #letIn: ReadonlyMap<string, PeerMember> = new Map();
   #nextEnd: NodeJS.Timeout | undefined;
   #meshKey: string | undefined;
-  /** In which containers have IPv4 addresses; null: they have none. */
+  /** The range of the containers' IPv4 addresses; `null` if containers have none. */
   #range: string | null = null;
-  /** That range, unless this host uses addresses of it itself. */
+  /** The same range; `null` if this host itself uses addresses of it. */
   #usable: string | null = null;
-  /** Attached, and the reason if one could not be. */
+  /** The attached containers, each with the reason if it could not be attached. */
   readonly #said = new Map<ContainerId, string | null>();
-  /** Before the first look, this agent does not know what its last run has attached. */
+  /**
+   * `true` after the first list of the engine: until then this agent does not know which containers
+   * its last run has attached.
+   */
   #isKnown = false;
   readonly #known = createNotify();
   #hasAnswered = false;
@@ -140,8 +145,8 @@ export class TenantNetwork {
   }
 
   /**
-   * Attaches the running sandbox of a container. It resolves when the network is there, and also
-   * where it cannot be: the container then starts without it.
+   * Attaches the running sandbox of a container. Resolves when the network is there, and also if it
+   * cannot be: the container then starts without it.
    */
   async attach(container: Attaching, sandbox: string): Promise<void> {
     if (!this.#isKnown) await this.#known.wait(limits.netPatienceMs);
@@ -155,9 +160,10 @@ export class TenantNetwork {
   }
 
   /**
-   * After each list of the engine: adopts what runs, also of an earlier agent, and says it again.
+   * Is called after each list of the engine: adopts the running containers, also of an earlier
+   * agent, and sends them again.
    * @param users containers, and the sandboxes that they are in
-   * @param isWanted whether a container that is in none may get one
+   * @param isWanted `true` if a container that is in none may get one
    */
   async look(
     users: ReadonlyMap<ContainerId, string>,
@@ -174,7 +180,7 @@ export class TenantNetwork {
     this.#judgeRange();
     this.#drawVpn();
     if (!this.#isKnown) {
-      // Without their keys, peers that an earlier run of the agent let in would be put out.
+      // Without their keys, peers that an earlier run of the agent let in would be disconnected.
       await this.#parts.vpnKeys.tried(limits.netPatienceMs);
       this.#drawVpn();
     }
@@ -204,8 +210,8 @@ export class TenantNetwork {
   }
 
   /**
-   * Names lead to all members of the tenants that have containers here. An owner of the last
-   * release gives none: then to the containers of this host.
+   * Names resolve to all members of the tenants that have containers here. An owner of the last
+   * release gives no members: then names resolve to the containers of this host.
    */
   name(
     known: KnownNetwork,
@@ -225,7 +231,7 @@ export class TenantNetwork {
     for (const { id, tenant, name, desired, network } of own)
       if (desired !== 'removed' && network?.mode !== 'none' && !named.has(id)) add({ id, tenant, name, host: here });
     const others = [...known.ends()].filter(({ host }) => host !== here);
-    // Most changes of what is desired are no other name.
+    // Most changes of the desired set do not change a name.
     const range = known.range() ?? null;
     const servers = [...known.servers()];
     const before = [this.#members, this.#ends, this.#range, this.#peers, this.#servers];
@@ -244,9 +250,9 @@ export class TenantNetwork {
   }
 
   /**
-   * Mounts of a container that is to ask the resolvers of its host. None where `longshore-net` does
-   * not answer soon and has not before: where it cannot work, a container would have no name server
-   * at all.
+   * Mounts of a container that is to ask the resolvers of its host. Empty if `longshore-net` has
+   * never answered, and does not answer soon: if it cannot work, a container would have no name
+   * server at all.
    */
   async mounts(): Promise<BindMount[]> {
     if (!this.#hasAnswered) await this.#answered.wait(limits.netPatienceMs);
@@ -254,22 +260,23 @@ export class TenantNetwork {
     return [{ Type: 'bind', Source: this.#parts.resolvConf, Target: resolvConfPath, ReadOnly: true }];
   }
 
-  /** Undefined: it was never to be attached. */
+  /** `undefined` if it was never to be attached. */
   seen(id: ContainerId): NetworkSeen | undefined {
     const said = this.#said.get(id);
     if (said === undefined) return undefined;
     return said === null ? { state: 'ready', message: null } : { state: 'unavailable', message: said };
   }
 
-  /** This host's end of the mesh; undefined: there is none. */
+  /** This host's end of the mesh; `undefined` if there is none. */
   end(): MeshEnd | undefined {
     const { meshAt } = this.#parts;
     return meshAt === undefined || this.#meshKey === undefined ? undefined : { key: this.#meshKey, ...meshAt };
   }
 
   /**
-   * Looks at the peers that this host serves. Rejects where `longshore-net` does not answer. One
-   * look at a time: an older answer after a newer one would seem to be counters that began again.
+   * Reads the state of the peers that this host serves. Rejects if `longshore-net` does not answer.
+   * One call at a time: an older answer after a newer one would look like counters that began
+   * again.
    */
   lookAtPeers(): Promise<void> {
     return (this.#looking = this.#looking.catch(() => {}).then(() => this.#lookAtPeers()));
@@ -296,7 +303,9 @@ export class TenantNetwork {
     this.#transport.close();
   }
 
-  /** What the kernel is to do for VPN peers now; again when a key comes, or when a peer ends. */
+  /**
+   * Decides the VPN networks and peers for the kernel; again when a key comes, or when a peer ends.
+   */
   #drawVpn(): void {
     const { host: here, vpnKeys, nowMs } = this.#parts;
     const { networks, secrets, nextEndMs } = vpnOf({
@@ -320,7 +329,7 @@ export class TenantNetwork {
 
   /**
    * A container that is to be in no network has a sandbox that never was in one (sandbox/shape.ts).
-   * @returns whether that is news
+   * @returns `true` if something has changed
    */
   async #note({ id, tenant }: Attaching, sandbox: string): Promise<boolean> {
     const inspection = await this.#parts.engine.inspect(sandbox);
@@ -329,18 +338,18 @@ export class TenantNetwork {
     if (running === undefined || this.#attached.get(id)?.run === running.run) return false;
     const ipv6 = ipv6Of(this.#parts.cluster, id);
     this.#attached.set(id, { id, tenant, ...running, ipv4: null, ipv6 });
-    // It was of the run before.
+    // The state was that of the run before.
     this.#said.delete(id);
     return true;
   }
 
-  /** @returns whether it was attached */
+  /** @returns `true` if it was attached */
   #forget(id: ContainerId): boolean {
     this.#said.delete(id);
     return this.#attached.delete(id);
   }
 
-  /** One message at a time; what changes while one is under way is in the next. */
+  /** One message at a time; changes while one is under way are in the next. */
   #send(patienceMs = 0): Promise<void> {
     if (!this.#isKnown) return Promise.resolve();
     return (this.#next ??= this.#sending.then(() => {
@@ -357,7 +366,7 @@ export class TenantNetwork {
         return;
       } catch (error) {
         if (isUnreachable(error) && performance.now() < endMs) {
-          // It may be starting.
+          // The program may be starting.
           await sleep(limits.netRetryMs);
           continue;
         }
@@ -367,7 +376,7 @@ export class TenantNetwork {
     }
   }
 
-  /** What the kernel has counted of a peer is gone with it: it is looked at before, and after. */
+  /** A peer's counters in the kernel vanish with it, so they are read before and after. */
   async #putCounted(): Promise<void> {
     const isAnyCut = [...this.#letIn.keys()].some((key) => !this.#toLetIn.has(key));
     const look = (): Promise<void> =>
@@ -400,7 +409,7 @@ export class TenantNetwork {
     const members = Array.from(this.#members.values(), (member) => (ipv4 === null ? { ...member, ipv4 } : member));
     const desired: DesiredNetwork = {
       v: 1,
-      // This agent, as no other is named.
+      // Names this agent, as no other is named.
       owner: `${host} in ${cluster}`,
       ranges: { ipv4, ipv6: ipv6RangeOf(cluster) },
       mtu,
@@ -427,7 +436,7 @@ export class TenantNetwork {
     throw new EngineError('tenant network', { kind: 'refused', status }, decodeRefusal(body).message);
   }
 
-  /** Without it, containers of this host have no IPv4 in the tenant network. */
+  /** While the range is not usable, containers of this host have no IPv4 in the tenant network. */
   #judgeRange(): void {
     const range = this.#range === null ? undefined : parseCidr(this.#range);
     const found = range && overlapOf(range, this.#parts.networks());
@@ -460,7 +469,7 @@ export class TenantNetwork {
     }
   }
 
-  /** What was attached stays so. */
+  /** Attached containers stay attached. */
   #failed(error: unknown): void {
     const { socket, faults } = this.#parts;
     const detail = detailOf(error);
@@ -485,8 +494,8 @@ function runIn(inspection: Inspection | undefined): NonNullable<DesiredNetwork['
 }
 
 /**
- * resolv.conf(5). A file of our own in place of the engine's DNS: that dies with the engine, and
- * knows the names of other tenants' sandboxes.
+ * A resolv.conf(5) of our own in place of the engine's DNS, which dies with the engine, and knows
+ * the names of other tenants' sandboxes.
  */
 function writeResolvConf({ resolvConf, cluster }: TenantNetworkParts): void {
   const resolvers = ([0, 1] as const).flatMap((which) => resolverAddresses([ipv6RangeOf(cluster)], which));

@@ -1,6 +1,6 @@
 /**
- * VPN networks as `longshore-net` is to keep them: those that this host serves, and where the peers
- * of the tenants are that have containers here. Pure.
+ * The VPN networks for `longshore-net`: those that this host serves, and the places of the peers of
+ * tenants that have containers here. Pure.
  */
 import { poolsOf } from '../../schemas/api/network.ts';
 import type { HostKey, NetworkName, PeerId, TenantId } from '../../schemas/ids.ts';
@@ -13,17 +13,17 @@ export type VpnKeyOf = { readonly network: NetworkName } | { readonly tenant: Te
 
 /** Secrets of WireGuard, by the public key that each belongs to. */
 export interface KnownSecrets {
-  /** Undefined: it is not here yet. */
+  /** `undefined` if it is not here yet. */
   of(publicKey: string): string | undefined;
-  /** Why some are lacking; undefined: none is, or none was refused yet. */
+  /** The reason why some are lacking; `undefined` if none is, or none was refused yet. */
   readonly why: string | undefined;
   /**
    * Asks for those that are lacking, all at once, and forgets the others.
-   * @param wanted what each is of, by its public key
-   * @param onCame some have come
+   * @param wanted the owner of each secret, by its public key
+   * @param onCame is called when some have come
    */
   want(wanted: ReadonlyMap<string, VpnKeyOf>, onCame: () => void): void;
-  /** Resolves when each that was asked for has come or was refused, or after this time. */
+  /** Resolves when each requested one has come or was refused, or after this time. */
   tried(waitMs: number): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface VpnInput {
   readonly here: HostKey;
   readonly servers: Iterable<NetworkServer>;
   readonly peers: Iterable<PeerMember>;
-  /** The secret that belongs to a public key; undefined: it is not here yet. */
+  /** The secret that belongs to a public key; `undefined` if it is not here yet. */
   readonly secretOf: (key: string) => string | undefined;
   /** Wall time. */
   readonly nowMs: number;
@@ -41,7 +41,7 @@ export interface VpnPicture {
   readonly networks: readonly VpnNetwork[];
   /** Secrets that this host needs to serve, by public key. */
   readonly secrets: ReadonlyMap<string, VpnKeyOf>;
-  /** Wall time at which the next peer ends; undefined: none does. */
+  /** Wall time at which the next peer ends; `undefined` if none does. */
   readonly nextEndMs: number | undefined;
 }
 

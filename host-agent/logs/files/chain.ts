@@ -8,9 +8,9 @@ import { filesOf, newestOf, openNamed, readAt, type OpenFile } from './ring.ts';
 export interface Chunk {
   readonly bytes: Buffer;
   readonly file: string;
-  /** They are the first of this file. */
+  /** `true` if the bytes are the first of this file. */
   readonly isStart: boolean;
-  /** Bytes between the last chunk and this one may be lost. */
+  /** `true` if bytes between the last chunk and this one may be lost. */
   readonly isAfterGap: boolean;
 }
 
@@ -24,7 +24,7 @@ export class FileChain {
   #offset: number;
   /** The files after `own`, the next one first. */
   readonly #next: Link[] = [];
-  /** `own` was renamed before its end was read, so it has no more. */
+  /** `true` if `own` was renamed before its end was read, so that it does not grow any more. */
   #isFinal = false;
   #isAfterGap = false;
   #unlooked = 0;
@@ -36,8 +36,8 @@ export class FileChain {
   }
 
   /**
-   * Undefined where the engine has written no more.
-   * @throws where the log was removed (`isUnreadable`)
+   * `undefined` if the engine has written no more.
+   * @throws an error that `isUnreadable` recognises if the log was removed
    */
   async read(): Promise<Chunk | undefined> {
     for (;;) {
@@ -57,7 +57,7 @@ export class FileChain {
     for (const { handle } of [this.#own, ...this.#next]) await handle.close();
   }
 
-  /** Undefined at the end of `own`. */
+  /** `undefined` at the end of `own`. */
   async #chunk(): Promise<Chunk | undefined> {
     const { size } = await this.#own.handle.stat();
     if (size < this.#offset) {
@@ -85,7 +85,7 @@ export class FileChain {
     this.#isAfterGap ||= next.isAfterGap;
   }
 
-  /** Opens the files that the engine began since the last look, as many as it keeps. */
+  /** Opens the files that the engine began since the last check, as many as it keeps. */
   async #lookBehind(): Promise<void> {
     this.#unlooked = 0;
     const most = limits.engineLogFiles - 1;
@@ -94,9 +94,10 @@ export class FileChain {
       if ((await newestOf(this.#path))?.file === last.file) return;
       const files = await filesOf(this.#path);
       const at = files.findIndex(({ file }) => file === last.file);
-      // It is just being renamed: the next file is about to be made.
+      // The file is just being renamed: the next one is about to be made.
       if (at === 0) return;
-      // Without a name, it was rotated away: how many files came in between is not known.
+      // Without a name, the file was rotated away: the number of files that came in between is
+      // unknown.
       const next = files.at(at < 0 ? -1 : at - 1);
       const opened = next === undefined ? undefined : await openNamed(next);
       if (opened !== undefined) this.#next.push({ ...opened, isAfterGap: at < 0 });

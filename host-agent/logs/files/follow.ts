@@ -1,4 +1,4 @@
-/** A pass over the log of a container that reads the engine's files, without asking the engine. */
+/** A pass over the log of a container that reads the engine's files, without the engine's API. */
 import { sleep, withAbort } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { BlockQueue } from '../block.ts';
@@ -11,12 +11,15 @@ export interface FilePassOptions extends PassOptions {
   readonly path: string;
   /** Aborts when the container is down: the pass ends with the file. */
   readonly ending: AbortSignal;
-  /** What delays it now, whenever that changes. */
+  /** Is called with the cause of a delay, at each change. */
   readonly onHeldUp: (cause: LossCause | undefined) => void;
   readonly onDamaged: (records: number) => void;
 }
 
-/** @throws where its files cannot be read, or were removed meanwhile (`isUnreadable`) */
+/**
+ * @throws an error that `isUnreadable` recognises if its files cannot be read, or were removed
+ * meanwhile
+ */
 export async function filePass(options: FilePassOptions): Promise<PassResult> {
   const file = await options.openings.run(() => LogFile.open(options.path, options.cursor, options.nowMs));
   try {
@@ -37,7 +40,7 @@ async function readOn(
   const growth = createGrowth(options.path);
   const readAll = async ({ signal: either }: AbortController): Promise<void> => {
     while (!signal.aborted) {
-      // Asked before the read: what the engine wrote until then is in it.
+      // Read before the file: the file then contains all that the engine wrote until `ending`.
       const isLast = ending.aborted;
       const bytes = await readToEnd(file, queue, options, progress, signal);
       if (isLast) return;

@@ -1,4 +1,4 @@
-/** Waits until a file grows or is renamed; the kernel says so (inotify). */
+/** Waits until a file grows or is renamed, by the kernel's events (inotify). */
 import { watch, type FSWatcher } from 'node:fs';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { createNotify } from '../../../lib/notify.ts';
@@ -6,11 +6,13 @@ import { limits } from '../../../schemas/limits.ts';
 
 export interface Growth {
   /**
-   * Changes from now on end the next wait. True: they did not before, so the reader must first
-   * read the file once more.
+   * Changes from now on end the next wait.
+   * @returns `true` if they did not before, so that the reader must first read the file once more
    */
   arm(): boolean;
-  /** While a file is read often anyway, nobody needs a sign of each of its lines. */
+  /**
+   * Ends the watch: while a file is read often anyway, no event is needed for each of its lines.
+   */
   disarm(): void;
   /** Resolves after a change, when the signal aborts, and after a while in any case. */
   wait(signal: AbortSignal): Promise<void>;
@@ -33,7 +35,7 @@ export function createGrowth(path: string): Growth {
       if (watcher !== undefined) return false;
       try {
         watcher = watch(path, { persistent: false }, (event) => {
-          // The path stands for another file now.
+          // The path names another file now.
           if (event === 'rename') disarm();
           isChanged = true;
           changed.notify();

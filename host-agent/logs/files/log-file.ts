@@ -9,11 +9,11 @@ export class LogFile {
   readonly #cursor: Cursor;
   readonly #chain: FileChain;
   readonly #records: RecordReader;
-  /** Finds the cursor's line, where its place in the files is not known. */
+  /** Finds the cursor's line if its position in the files is unknown. */
   readonly #resume: Resume;
-  /** The lines of the cursor's time have been read. */
+  /** `true` if the lines of the cursor's time have been read. */
   #isPast = false;
-  /** Lines are missing since this time. */
+  /** The time since which lines are missing; `undefined` if none are. */
   #lostSince: string | undefined;
   #gaps = 0;
   #told = { gaps: 0, damaged: 0 };
@@ -25,12 +25,14 @@ export class LogFile {
     this.#resume = new Resume(isExact ? null : cursor.place);
   }
 
-  /** @throws where there are no files that can be read (`isUnreadable`) */
+  /** @throws an error that `isUnreadable` recognises if there are no files that can be read */
   static async open(path: string, cursor: Cursor, nowMs: number): Promise<LogFile> {
     return new LogFile(path, cursor, await find(path, cursor.at, sinceStamp(cursor.place, nowMs)));
   }
 
-  /** What was found since the last call: how often lines are missing, and damaged records. */
+  /**
+   * The faults since the last call: how often lines are missing, and the number of damaged records.
+   */
   takeFaults(): { readonly gaps: number; readonly damaged: number } {
     const [gaps, damaged] = [this.#gaps + this.#resume.gaps, this.#records.damaged];
     const news = { gaps: gaps - this.#told.gaps, damaged: damaged - this.#told.damaged };
@@ -39,8 +41,8 @@ export class LogFile {
   }
 
   /**
-   * The lines that are new, in order; undefined where the engine has written no more.
-   * @throws where the log was removed (`isUnreadable`)
+   * The new lines, in order; `undefined` if the engine has written no more.
+   * @throws an error that `isUnreadable` recognises if the log was removed
    */
   async read(): Promise<readonly Line[] | undefined> {
     const chunk = await this.#chain.read();

@@ -1,16 +1,16 @@
-/** Where a reader of an engine's log files is. */
+/** The position of a reader in an engine's log files. */
 
-/** What the next record of a stream depends on. */
+/** The state of a stream that its next record depends on. */
 export interface StreamPlace {
   readonly ts: string;
   readonly nth: number;
-  /** The last record had no newline: its line continues in the next. */
+  /** `true` if the last record had no newline: its line continues in the next. */
   readonly isOpen: boolean;
 }
 
 /** A position between two records of a file. */
 export interface FilePlace {
-  /** Device and inode. */
+  /** Identifies the file, by device and inode. */
   readonly file: string;
   readonly offset: number;
   /** The time of the record before it; empty at the beginning of a log. */

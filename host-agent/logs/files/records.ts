@@ -18,7 +18,7 @@ const newline = 0x0a;
 export class RecordReader {
   #place: FilePlace;
   #rest: Buffer = Buffer.alloc(0);
-  /** A record is too long: its bytes are skipped up to the next newline. */
+  /** `true` after a record that is too long: bytes are skipped up to the next newline. */
   #isSkipping = false;
   #damaged = 0;
 
@@ -26,7 +26,7 @@ export class RecordReader {
     this.#place = place;
   }
 
-  /** Behind the last complete record. */
+  /** The position behind the last complete record. */
   get place(): FilePlace {
     return this.#place;
   }
@@ -117,7 +117,7 @@ function newlinesIn(bytes: Buffer): number[] {
   return places;
 }
 
-/** The records as one array, which costs a third; undefined where one is damaged. */
+/** The records, decoded as one array, which costs a third; `undefined` if one is damaged. */
 function readAll(bytes: Buffer, ends: readonly number[]): Record[] | undefined {
   const list = Buffer.allocUnsafe(bytes.length + 1);
   list[0] = 0x5b;
@@ -143,7 +143,7 @@ const readEnd = (bytes: Buffer): Record | undefined => {
   return from > 0 ? readOne(bytes.subarray(from)) : undefined;
 };
 
-/** Gives its time nine digits; false where it has none. */
+/** Gives the record's time nine digits. @returns `false` if it has no valid time */
 function stampFully(record: Record): boolean {
   const ts = fullStamp(record.time);
   if (ts !== undefined) record.time = ts;
@@ -164,7 +164,7 @@ const placeAfter = ({ file, stdout, stderr }: FilePlace, stream: StreamName, nex
     ? { file, offset, ts: next.ts, stdout: next, stderr }
     : { file, offset, ts: next.ts, stdout, stderr: next };
 
-/** Bytes that are not UTF-8 are three in the engine's file, so a record may exceed 16 KiB. */
+/** A byte that is not UTF-8 takes three in the engine's file, so a record may exceed 16 KiB. */
 function split(text: string): string[] {
   const bytes = Buffer.from(text);
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

@@ -13,7 +13,7 @@ class NoLogFiles extends Error {}
 
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
-/** Its files cannot be read, now or here; the engine may still give the log. */
+/** `true` if the files cannot be read, now or on this host; the engine may still give the log. */
 export const isUnreadable = (error: unknown): boolean =>
   error instanceof NoLogFiles || codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM';
 
@@ -28,11 +28,11 @@ export interface OpenFile {
   readonly handle: Pick<FileHandle, 'stat' | 'read' | 'close'>;
 }
 
-/** Within the path of one container of the engine. */
+/** The path of a container's log, below the engine's data folder. */
 export const logPathOf = (rootDir: string, dockerId: string): string =>
   `${rootDir}/containers/${dockerId}/${dockerId}-json.log`;
 
-/** Undefined while the engine renames it. */
+/** `undefined` while the engine renames it. */
 export const newestOf = (path: string): Promise<Named | undefined> => named(path);
 
 async function named(path: string): Promise<Named | undefined> {
@@ -54,8 +54,9 @@ async function look(path: string): Promise<Named[]> {
 const key = (files: readonly Named[]): string => files.map(({ path, file }) => `${path} ${file}`).join('\n');
 
 /**
- * The newest first, at least one. Two looks at the names agree, so no rotation was under way.
- * @throws NoLogFiles also where the engine compresses rotated files
+ * The files, the newest first; at least one. The names are read twice until both agree, so no
+ * rotation was under way.
+ * @throws NoLogFiles, also if the engine compresses rotated files
  */
 export async function filesOf(path: string): Promise<Named[]> {
   if ((await named(`${path}.1.gz`)) !== undefined) throw new NoLogFiles(`${path}.1.gz is compressed`);
@@ -74,7 +75,7 @@ async function agreed(path: string): Promise<Named[]> {
   return before;
 }
 
-/** Undefined: the name stands for another file by now. */
+/** `undefined` if the name stands for another file by now. */
 export async function openNamed({ path, file }: Pick<Named, 'path' | 'file'>): Promise<OpenFile | undefined> {
   try {
     const handle = await open(path, 'r');
@@ -97,7 +98,7 @@ export async function readAt({ handle }: OpenFile, offset: number, length: numbe
 export interface Found {
   readonly own: OpenFile;
   readonly place: FilePlace;
-  /** The place is right behind the line that was asked for. */
+  /** `true` if the place is right behind the line in question. */
   readonly isExact: boolean;
 }
 
@@ -115,7 +116,7 @@ export async function find(path: string, place: FilePlace | undefined, fromTs: s
   throw changing(path);
 }
 
-/** More rotations than can be followed. */
+/** The error for more rotations than can be followed. */
 export const changing = (path: string): Error => new Error(`the files of ${path} change all the time`);
 
 async function findPlace(files: readonly Named[], place: FilePlace | undefined): Promise<Found | undefined> {
@@ -163,7 +164,7 @@ async function findTime(files: readonly Named[], fromTs: string | undefined): Pr
   return undefined;
 }
 
-/** The beginning of a record before that time; undefined if this file has none. */
+/** The beginning of a record before that time; `undefined` if this file has none. */
 async function offsetBefore(own: OpenFile, size: number, ts: string): Promise<number | undefined> {
   for (let to = size; to > 0; to -= limits.logFileReadBytes) {
     const from = Math.max(0, to - limits.logFileReadBytes);
