@@ -1,7 +1,7 @@
 /**
- * Which request the steps on a container belong to (ADR 44): the one that made the generation that
- * is wanted, from when this host hears of it until there is nothing left to do. What happens after
- * that, such as a restart after a crash, belongs to none.
+ * Finds the request that the steps on a container belong to (ADR 44): the one that made the wanted
+ * generation, from when this host learns of it until there is nothing left to do. Later steps, such
+ * as a restart after a crash, belong to none.
  */
 import type { Fields, Log } from '../../lib/log.ts';
 import type { Span, Tracer } from '../../lib/trace/tracer.ts';
@@ -13,19 +13,19 @@ import type { Workload } from '../desired/workload.ts';
 export interface Cause {
   /** For log lines. */
   readonly fields: Fields;
-  /** The span that steps are below: a `traceparent`. Undefined: the request is not traced. */
+  /** The span that steps are below: a `traceparent`. `undefined` if the request is not traced. */
   readonly trace: string | undefined;
 }
 
 export interface Causes {
-  /** An ask for the desired set leaves. */
+  /** An ask for the desired set is about to be sent. */
   asked(): void;
   /**
    * The desired set has changed.
    * @param from `disk`: the agent has just started, and continues what it may have begun before
    */
   heard(changed: Iterable<ContainerId>, from: 'disk' | 'owners'): void;
-  /** The request that is on its way for a container; undefined: none is. */
+  /** The request in progress for a container; `undefined` if there is none. */
   of(id: ContainerId): Cause | undefined;
   /** There is nothing left to do for now. */
   settled(id: ContainerId, isFailed: boolean): void;
@@ -54,7 +54,9 @@ export function createCauses({ workload, tracer, log }: CausesParts): Causes {
     cause.span?.end({ isError: isFailed });
   };
 
-  /** The span of all that this host does for the change; in it, the sync that brought it. */
+  /**
+   * The span of all the work that this host does for the change; in it, the sync that brought it.
+   */
   const beginSpan = (id: ContainerId, trace: string | undefined): Span | undefined => {
     const attributes = { 'longshore.container': id };
     const span = tracer?.below(trace, { name: 'reconcile', kind: 'consumer', attributes, startMs: askedAtMs });

@@ -12,7 +12,7 @@ import { isOutdated } from './plan.ts';
 import { limits } from '../../schemas/limits.ts';
 import { unhealthyWhy, type Why } from './step.ts';
 
-/** Undefined for containers without a report: orphans, and what is ignored. */
+/** `undefined` for containers without a report: orphans, and ignored ones. */
 export function describe(wanted: Wanted, observed: Observed, restart: RestartState): Description | undefined {
   if (!('container' in wanted)) return undefined;
   const state = observed.kind === 'present' ? observed.found.state : null;
@@ -44,7 +44,7 @@ function describeRunning(state: EngineState | null, restart: RestartState): Desc
   });
 
   if (operation?.kind === 'pull') return as('pulling', why);
-  // An update stops what ran, to start its successor.
+  // An update stops the old copy, to start its successor.
   if (operation?.kind === 'stop') return as(restart.update === null ? 'stopping' : 'starting', why);
   if (state?.phase === 'running') return describeUp(state, as);
   switch (attempt.phase) {
@@ -66,7 +66,7 @@ const describeEnded = ({ why, restarts }: RestartState): Description => ({
   observation: observation(why?.reason === 'completed' ? 'stopped' : 'failed', why, { restart_count: restarts }),
 });
 
-/** `stopped` says that it can start at once: the copy is of this version and placement. */
+/** `stopped` means that it can start at once: the copy is of this version and placement. */
 function describePrepared(wanted: Declared, observed: Observed, restart: RestartState): Description {
   const found = observed.kind === 'present' ? observed.found : undefined;
   const state = upOf(observed) ?? found?.state ?? null;
@@ -101,7 +101,7 @@ function describeStopped(state: EngineState | null, restart: RestartState): Desc
   return { gone: false, observation: observation(isDown ? 'stopped' : 'stopping', shown, { exit_code }) };
 }
 
-/** With `more` in place of what is usual. */
+/** An observation with the usual values, which `more` overrides. */
 export const observation = (status: ContainerStatus, why: Why | null, more: Partial<Observation>): Observation => ({
   status,
   reason: why?.reason ?? null,
@@ -116,7 +116,7 @@ export const observation = (status: ContainerStatus, why: Why | null, more: Part
 });
 
 /**
- * While the engine does not answer, the last observation stands; the message says since when it is
+ * While the engine does not answer, the last observation stands; the message tells since when it is
  * old.
  */
 export function describeAway(last: Description | undefined, sinceMs: number): Description {

@@ -1,7 +1,7 @@
 /**
- * The decision: the one next step, from what is wanted, what the engine shows and the restart
- * state. Pure and complete: the reconciler asks again after every step and every event, and `none`
- * means that the container is as it should be.
+ * The decision: the one next step, from the goal, the engine's state and the restart state. Pure
+ * and complete: the reconciler asks again after every step and every event, and `none` means that
+ * the container is as it should be.
  */
 import type { PullPolicy } from '../../schemas/api/fields/container.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
@@ -47,8 +47,8 @@ export function plan(wanted: Wanted, observed: Observed, restart: RestartState, 
 }
 
 /**
- * As its policy says. An orphan has none here; and a host that is cut off stops what it has in its
- * own time, which its owner counts on.
+ * Stops a container by its policy. An orphan has none here; and a host that is cut off stops its
+ * containers by its own settings, whose time its owner counts on.
  */
 export function stopOf(wanted: Wanted, dockerId: string): Step {
   if (!('container' in wanted)) return { kind: 'stop', dockerId };
@@ -79,12 +79,12 @@ function planMissing({ container, admitted }: Declared, restart: RestartState): 
   }
 }
 
-/** Its tenant may have asked to look again at what a tag names. */
+/** Its tenant may have asked to resolve a tag again. */
 const policyToMake = ({ repull, pull_policy }: DesiredContainer): PullPolicy =>
   repull === undefined ? pull_policy : 'always';
 
 /**
- * The container is there and should run: as it is if it was made for this spec and placement, else
+ * The container is there and should run: unchanged if it was made for this spec and placement, else
  * made again.
  */
 function planPresent(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
@@ -117,11 +117,11 @@ function planPresent(wanted: Declared, found: Found, restart: RestartState, nowM
   }
 }
 
-/** It was made for another version or placement, or can not run again as it is. */
+/** `true` if it was made for another version or placement, or cannot run again as it is. */
 export const isOutdated = ({ container, spec }: Declared, found: Found): boolean =>
   found.placement !== container.placement || found.spec !== spec || found.sandbox?.state === 'gone';
 
-/** It is there as it should be, and does not run. */
+/** The container should be there as declared, and not run. */
 function planPrepared(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   if (isOutdated(wanted, found)) return clear(wanted, found, restart, nowMs);
   const { phase } = found.state;

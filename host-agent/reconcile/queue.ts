@@ -1,6 +1,6 @@
 /**
- * A queue of keys to look at. A key waits at most once, has at most one worker, and gets another
- * look if it is enqueued meanwhile. So events need no content, and none is lost by coming at a bad
+ * A queue of keys to reconcile. A key waits at most once, has at most one worker, and gets another
+ * turn if it is enqueued meanwhile. So events need no content, and none is lost by coming at a bad
  * time.
  *
  * Work that outlasts `patienceMs` moves to the slow workers, which keep its key until its work is
@@ -26,12 +26,12 @@ type Lane = 'quick' | 'slow';
 
 interface Job {
   lane: Lane;
-  /** It has outlasted `patienceMs` and waits for a slow worker. */
+  /** `true` if it has outlasted `patienceMs`, and waits for a slow worker. */
   isOverdue: boolean;
   done: Promise<void>;
 }
 
-/** `work` must not reject: it handles its own failures. */
+/** @param work must not reject: it handles its own failures */
 export function createQueue<K>(bounds: QueueBounds, work: (key: K) => Promise<void>): KeyedQueue<K> {
   const places: Readonly<Record<Lane, number>> = { quick: bounds.workers, slow: bounds.slowWorkers };
   const busy: Record<Lane, number> = { quick: 0, slow: 0 };

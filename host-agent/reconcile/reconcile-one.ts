@@ -51,7 +51,7 @@ export interface ReconcileOneParts extends Omit<StepParts, 'onBegun' | 'onEnded'
   readonly restartStore: RestartStore;
   readonly workload: Pick<Workload, 'wanted' | 'knows' | 'evaluate'>;
   readonly present: Pick<PresentContainers, 'note'>;
-  /** How long the new version of an update must stay up. */
+  /** Milliseconds that the new version of an update must stay up. */
   readonly updateVerifyMs: number;
   readonly engineHost: () => LimitingHost;
   readonly onStepEnded: (id: ContainerId, outcome: Outcome) => void;
@@ -59,7 +59,7 @@ export interface ReconcileOneParts extends Omit<StepParts, 'onBegun' | 'onEnded'
 
 export type ReconcileOne = (id: ContainerId, watchedSinceMs: number) => Promise<void>;
 
-/** Rejects where the engine does not answer. */
+/** Rejects if the engine does not answer. */
 export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
   const { engine, logs, health, causes, reports, restartStore, workload, backoff, steadyMs, updateVerifyMs, log } =
     parts;
@@ -70,7 +70,10 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
     onEnded: parts.onStepEnded,
   });
 
-  /** New versions that are being made beside what runs, each like a container of its own. */
+  /**
+   * The restart states of new versions that are made beside the running one, each like a container
+   * of its own.
+   */
   const preparations = new Map<ContainerId, RestartState>();
   const carryOutBeside = createCarryOut({
     ...parts,
@@ -78,7 +81,7 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
       of: (id) => preparations.get(id) ?? blank,
       set: (id, restart) => void preparations.set(id, restart),
     },
-    // The report is about what runs.
+    // The report is about the running copy.
     onBegun: () => {},
     onEnded: parts.onStepEnded,
   });
@@ -97,7 +100,7 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
     parts.tenantNetwork?.detach(id);
   };
 
-  /** Found, with what the agent's own checks say of the one that runs. */
+  /** The found copies, with the results of the agent's own checks for the one that runs. */
   const withHealth = async (id: ContainerId, found: readonly Found[], wanted: Wanted): Promise<readonly Found[]> => {
     const up = found.find(({ state }) => state.phase === 'running');
     const check = up === undefined ? undefined : checkOf(up, wanted);
@@ -140,9 +143,9 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
   };
 
   /**
-   * Where a policy depends on it, on the disk before the step begins: killed meanwhile, the agent
-   * still knows that a stop was its own, and that what runs once has begun. What is to run may be
-   * to stop for now: the host is cut off.
+   * Writes the state to disk before the step begins, if a policy depends on it: an agent that is
+   * killed meanwhile still knows that a stop was its own, and that a container that may run once
+   * has begun. A host that is cut off may have to stop a container that is wanted as running.
    */
   const noteStep = async (id: ContainerId, step: Step, found: readonly Found[], wanted: Wanted): Promise<void> => {
     const before = restartStore.of(id);
@@ -163,7 +166,7 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
     const listed = await observe(engine, id, workload.wanted(id).want === 'stopped');
     const limited = withLimits(listed, workload.wanted(id), parts.engineHost());
     const found = await withHealth(id, limited, workload.wanted(id));
-    // The engine did not list it, or has it no more.
+    // The engine did not list it, or no longer has it.
     if (parts.present.note(id, observedFrom(found))) workload.evaluate([id]);
     logs.keep(
       id,
@@ -175,7 +178,7 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
       await keepFiles(id, []);
       return;
     }
-    // Before its owner hears that it is gone, and forgets it.
+    // Removes the volumes before its owner learns that the container is gone, and forgets it.
     if (wanted.want === 'removed' && found.length === 0) await parts.volumes.remove(id);
     if (wanted.want !== 'ignored') await keepFiles(id, specsOf(wanted, found));
     const watch = { nowMs: steadyMs(), watchedSinceMs, backoff };
@@ -197,10 +200,10 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
   };
 }
 
-/** No step is under way, and no update. */
+/** `true` if no step is under way, and no update. */
 const isAtRest = ({ operation, update }: RestartState): boolean => operation === null && update?.phase !== 'verifying';
 
-/** Of the copies that are there, and of those that are to be made. */
+/** The specs of the copies that are there, and of those that are to be made. */
 function specsOf(wanted: Wanted, found: readonly Found[]): string[] {
   const made = isMade(wanted)
     ? [wanted.spec, ...(wanted.update === undefined ? [] : [wanted.update.previous.spec])]
@@ -214,7 +217,7 @@ function versionOf({ spec }: Found, wanted: Declared): DesiredContainer {
   return update !== undefined && update.previous.spec === spec ? update.previous.container : container;
 }
 
-/** With whether its limits are those of its version. */
+/** The copies, marked if their limits are not those of their version. */
 function withLimits(found: readonly Found[], wanted: Wanted, host: LimitingHost): readonly Found[] {
   if (!('container' in wanted)) return found;
   return found.map((each) => {
@@ -223,25 +226,25 @@ function withLimits(found: readonly Found[], wanted: Wanted, host: LimitingHost)
   });
 }
 
-/** The check that the agent itself makes of this copy; undefined: none. */
+/** The check that the agent itself makes of this copy; `undefined` if it makes none. */
 function checkOf(copy: Found, wanted: Wanted): HealthCheck | undefined {
   if (wanted.want !== 'running') return undefined;
   const { health } = policyOf(versionOf(copy, wanted));
   return health === null || health.command !== undefined ? undefined : health;
 }
 
-/** What steps are carried out with. */
+/** The means that steps are carried out with. */
 interface StepParts {
   readonly executor: Executor;
   readonly causes: Pick<Causes, 'of'>;
-  /** Undefined: nothing is traced. */
+  /** `undefined` if tracing is off. */
   readonly tracer?: Tracer | undefined;
   readonly restartStore: Pick<RestartStore, 'of' | 'set'>;
   readonly backoff: BackoffBounds;
   readonly steadyMs: () => number;
   readonly metrics: Pick<Metrics, 'step' | 'restart'>;
   readonly log: Log;
-  /** Looks at the container again after so long. */
+  /** Reconciles the container again after so long. */
   readonly lookLater: (id: ContainerId, ms: number) => void;
   /** A long step has begun. */
   readonly onBegun: (seen: Seen) => void;
@@ -257,9 +260,9 @@ interface Begun {
 }
 
 /**
- * Carries out the step that was planned for a container, and keeps what came of it in the restart
- * state. Short steps end within the look; long ones go on beside the queue, and the container is
- * looked at again when they end.
+ * Carries out the step that was planned for a container, and keeps its outcome in the restart
+ * state. Short steps end within the turn; long ones go on beside the queue, and the container is
+ * reconciled again when they end.
  */
 export function createCarryOut(parts: StepParts): (seen: Seen, step: Step) => Promise<void> {
   const { executor, restartStore, backoff, steadyMs, causes, tracer, metrics, log } = parts;

@@ -1,6 +1,6 @@
 /**
  * Decides when to reconcile which container, and does so again until there is nothing to do. Runs
- * on events and on timers alike; an event only says where to look (level, not edge).
+ * on events and on timers alike; an event only names the container (level, not edge).
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -26,11 +26,11 @@ const stepOutageRetryMs = 1000;
 const stepBugRetryMs = 5000;
 
 export interface Reconciler {
-  /** From now on it hears what changes. */
+  /** Subscribes to changes from now on. */
   start(): void;
-  /** Reconciles a container where something may be to do. */
+  /** Reconciles a container that may need a step. */
   enqueue(id: ContainerId): void;
-  /** Looks for changes whose events were lost. @throws EngineError */
+  /** Finds changes whose events were lost. @throws EngineError */
   sweep(): Promise<void>;
   /** The engine answers, or answers again; or it has stopped answering. @throws EngineError */
   onEngine(status: EngineStatus): Promise<void>;
@@ -38,7 +38,7 @@ export interface Reconciler {
   stop(): Promise<void>;
 }
 
-/** What the reconciler makes itself. */
+/** The parts that the reconciler makes itself. */
 type OfReconciler = 'causes' | 'reports' | 'lookLater' | 'onStepEnded';
 
 interface ReconcilerParts extends Omit<ReconcileOneParts, OfReconciler>, Pick<ReportsParts, 'clock'> {
@@ -62,7 +62,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     patienceMs: limits.stepPatienceMs,
   };
   const queue = createQueue<ContainerId>(bounds, (id) => turn(id));
-  /** Containers whose failed look is in the log already. */
+  /** Containers whose failed reconciliation is in the log already. */
   const complained = new Set<ContainerId>();
 
   const enqueueAll = (ids: Iterable<ContainerId>): void => {
@@ -88,7 +88,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     lookLater: queue.later,
     onStepEnded: (id, outcome) => {
       if (outcome.kind === 'outage') onOutage(id);
-      // What has ended has no back-off.
+      // A container that has ended has no back-off.
       else if (outcome.kind === 'retry' && restartStore.of(id).attempt.phase === 'ended')
         queue.later(id, stepBugRetryMs);
       else queue.enqueue(id);
@@ -112,8 +112,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   };
 
   /**
-   * Logs an error once for each container until a look succeeds. An engine that lists nothing is a
-   * fault of the host, reported as such.
+   * Logs an error once for each container until its reconciliation succeeds. An engine that lists
+   * nothing is a fault of the host, reported as such.
    */
   const complain = (id: ContainerId, error: unknown): void => {
     const isSaid = complained.has(id) || isListFailure(error);

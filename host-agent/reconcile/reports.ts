@@ -1,4 +1,4 @@
-/** Reports what a look at a container found, or that the engine does not answer. */
+/** Reports the observation of a container, or that the engine does not answer. */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -10,7 +10,7 @@ import type { Declared, Wanted } from '../desired/wanted.ts';
 import { describe, describeAway } from './describe.ts';
 import type { RestartState, UpdateState } from './restart/restart-state.ts';
 
-/** A container as it is wanted here, and as it was last observed. */
+/** A container: its goal on this host, and its last observation. */
 export interface Seen {
   readonly id: ContainerId;
   readonly wanted: Wanted;
@@ -26,7 +26,7 @@ export interface Reports {
 export interface ReportsParts {
   readonly reporter: Pick<Reporter, 'set' | 'all' | 'forget'>;
   readonly workload: Pick<Workload, 'wanted'>;
-  /** Undefined: this host has no tenant network. */
+  /** `undefined` if this host has no tenant network. */
   readonly tenantNetwork: Pick<TenantNetwork, 'seen'> | undefined;
   readonly clock: Pick<Clock, 'nowMs'>;
   /** A clock for waits, which never steps. */
@@ -35,7 +35,7 @@ export interface ReportsParts {
 
 type Told = Pick<ReportedObserved, 'description' | 'update'>;
 
-/** The phase of an update as the owner hears it. */
+/** The phase of an update in the form of a report. */
 export const updateTold = ({ since, phase, why, unmoved }: UpdateState): NonNullable<Told['update']> => ({
   since,
   phase,
@@ -46,7 +46,7 @@ export const updateTold = ({ since, phase, why, unmoved }: UpdateState): NonNull
 
 const unmovedText = 'the tag names the image that runs already: nothing was replaced';
 
-/** It gets no further meanwhile. */
+/** The update makes no progress meanwhile. */
 function updateWhileAway({ update }: Declared, last: Told['update']): Pick<Told, 'update'> {
   if (update === undefined) return {};
   const { since } = update;
@@ -74,7 +74,7 @@ export function createReports({ reporter, workload, tenantNetwork, clock, steady
     looked: ({ id, wanted, observed }, restart) => {
       const description = describe(wanted, observed, onWall(restart));
       if (description === undefined || !('container' in wanted)) {
-        // Its owner does not know it now, as after a restore. What it says of it later is news.
+        // Its owner does not know it now, as after a restore. Its next report counts as news.
         reporter.forget(id);
         return;
       }

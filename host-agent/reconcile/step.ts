@@ -20,7 +20,7 @@ export type Step =
   /** Its sandbox went down, perhaps with the engine. */
   | { readonly kind: 'start_sandbox'; readonly dockerId: string }
   | { readonly kind: 'unpause'; readonly dockerId: string }
-  /** Its limits were changed by hand, as by `docker update`: those that are declared again. */
+  /** Its limits were changed by hand, as by `docker update`: sets the declared ones again. */
   | { readonly kind: 'limit'; readonly dockerId: string }
   | { readonly kind: 'stop'; readonly dockerId: string; readonly manner?: StopManner }
   /**
@@ -30,7 +30,9 @@ export type Step =
   | { readonly kind: 'drain'; readonly dockerId: string; readonly isBeside?: true }
   | { readonly kind: 'remove'; readonly dockerId: string };
 
-/** How a container is stopped, as its policy says; without one, as the host's settings say. */
+/**
+ * The manner of a stop, from the container's policy; without a policy, from the host's settings.
+ */
 export interface StopManner {
   readonly graceMs: number;
   readonly signal: StopSignal;
@@ -41,12 +43,15 @@ export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'start_sandbo
 /** Steps that take long; other containers proceed meanwhile. */
 export type LongStep = Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>;
 
-/** Why the container does not run. The first explanation stays until an attempt gets further. */
+/**
+ * The reason why the container does not run. The first explanation stays until an attempt gets
+ * further.
+ */
 export interface Why {
   readonly reason: Reason;
   readonly message: string;
   readonly exitCode: number | null;
-  /** The version of the login that a registry refused for good; 0: the pull had none. */
+  /** The version of the login that a registry refused for good; 0 if the pull had none. */
   readonly login?: number;
 }
 
@@ -56,7 +61,7 @@ export const unhealthyWhy = ({ healthFault }: Extract<EngineState, { phase: 'run
   exitCode: null,
 });
 
-/** A long step in progress; the container gets another look when it ends. */
+/** A long step in progress; the container is reconciled again when it ends. */
 export type Operation =
   | { readonly kind: 'pull'; readonly generation: number; readonly reference: string }
   | { readonly kind: 'stop'; readonly generation: number; readonly dockerId: string }
@@ -66,11 +71,11 @@ export type Outcome =
   | { readonly kind: 'done'; readonly imageId?: string }
   /** A long step has begun; its outcome follows. */
   | { readonly kind: 'begun'; readonly operation: Operation }
-  /** Look again at once: the engine's state was not what the step assumed. */
+  /** Observe again at once: the engine's state was not the one that the step assumed. */
   | { readonly kind: 'changed' }
   /**
-   * Another attempt may help. `pauseMs`: the pause before the first such attempt, where it is
-   * longer than usual. `detail`, here and below: the engine's error, for the log alone.
+   * Another attempt may help. `pauseMs`: the pause before the first such attempt, if it is longer
+   * than usual. `detail`, here and below: the engine's error, for the log alone.
    */
   | {
       readonly kind: 'retry';
@@ -84,7 +89,7 @@ export type Outcome =
   | { readonly kind: 'outage' };
 
 /**
- * What an attempt failed on, as far as the next one depends on it.
+ * The cause of a failed attempt, as far as the next one depends on it.
  * - `container`: this container alone.
  * - `host`: no container could be brought up on this host as it is.
  * - `image_gone`: the image that was pulled is not there any more; it is pulled again.

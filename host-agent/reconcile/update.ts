@@ -1,8 +1,8 @@
 /**
  * The update of a container in place (ADR 35): its new version is made beside the old one, which
  * runs on; then they are swapped, and the new one must stay up. If it does not, the old one starts
- * again. The host decides all of this alone; the owner hears of each phase. Both copies stay on the
- * engine until the owner has heard how the update ended. Pure.
+ * again. The host decides all of this alone, and reports each phase to the owner. Both copies stay
+ * on the engine until the owner has acknowledged the end of the update. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { UpdatePhase } from '../../schemas/api/container.ts';
@@ -16,7 +16,7 @@ import { blank, withoutGone, type RestartState, type UpdateState } from './resta
 import { plan, stopOf } from './plan.ts';
 import { isGivenUp, unhealthyWhy, type Step } from './step.ts';
 
-/** The copies of one container, by what they are for. */
+/** The copies of one container, by their purpose. */
 export interface Roles {
   /** The version that runs, or should. */
   readonly wanted: Wanted;
@@ -28,7 +28,7 @@ export interface Roles {
   readonly isInterim?: true;
 }
 
-/** What is known of the runs of its copies. */
+/** The state of the runs of its copies. */
 type Runs = Pick<RestartState, 'update' | 'stopped' | 'ending'>;
 
 /** In these phases the old version is the one that runs. */
@@ -64,9 +64,9 @@ const isCopyOf = ({ container, spec }: Declared, found: Found): boolean =>
   found.placement === container.placement && found.spec === spec;
 
 /**
- * The copy of an update that was not over when another one replaced it: what runs of the first runs
- * on, until it ends or the second is made. The end of a job, and of what runs once, is that of the
- * container.
+ * The copy of an unfinished update that another one has replaced: a running copy of the first runs
+ * on, until it ends or the second is made. The end of a job, or of a container that runs once, is
+ * the end of the container.
  */
 function interimOf(active: Declared, beside: Declared, found: readonly Found[], restart: Runs): Found | undefined {
   const up = found.filter(({ state }) => state.phase === 'running');
@@ -86,14 +86,15 @@ export function preparationOf({ update: _, ...next }: Declared & Updating): Decl
   return { ...next, want: 'prepared' };
 }
 
-/** What is true of every look: when it is, and since when the engine was watched. */
+/** The inputs that all observations share: the time, and since when the engine was watched. */
 export type Watch = Omit<Look, 'wanted' | 'observed'>;
 
 /**
- * A look at all copies: the restart state of the one that runs, with the phase that the update has
- * reached, and what each copy is for.
- * @param preparation the restart state of the new version while it is made
- * @param verifyMs how long the new version must stay up
+ * Updates the restart state after an observation of all copies.
+ * @param before the restart states of the running copy, and of the new version while it is made
+ * @param verifyMs milliseconds that the new version must stay up
+ * @returns `restart`: the state of the running copy, with the phase that the update has reached;
+ * `roles`: the purpose of each copy
  */
 export function lookAtVersions(
   before: { readonly restart: RestartState; readonly preparation: RestartState },
@@ -109,14 +110,14 @@ export function lookAtVersions(
   const preparation = isKnown ? before.preparation : blank;
   const moved = advance(looked, { roles, next: wanted.container, preparation, nowMs: watch.nowMs, verifyMs });
   if (moved.update?.phase === looked.update?.phase) return { restart: moved, roles };
-  // Another copy is the one that runs: what it says counts before the next step.
+  // Another copy is the running one now: its observation counts before the next step.
   const changed = rolesOf(wanted, found, moved);
   return { restart: afterLook(moved, { ...changed, ...watch }), roles: changed };
 }
 
-/** Takes in that an update has begun, or that its owner has heard how it ended. */
+/** Takes in that an update has begun, or that its owner has acknowledged its end. */
 export function begun(restart: RestartState, wanted: Wanted): RestartState {
-  // What is not known yet ends nothing.
+  // An unknown goal ends no update.
   if (!('container' in wanted)) return restart;
   if (!isUpdating(wanted)) return restart.update === null ? restart : { ...restart, update: null };
   const { since, previous } = wanted.update;
@@ -129,14 +130,14 @@ export interface Progress {
   readonly roles: Roles;
   /** The new version. */
   readonly next: DesiredContainer;
-  /** How the preparation of the new version gets on. */
+  /** The restart state of the new version while it is made. */
   readonly preparation: RestartState;
   readonly nowMs: number;
-  /** How long the new version must stay up. */
+  /** Milliseconds that the new version must stay up. */
   readonly verifyMs: number;
 }
 
-/** The restart state with the next phase, if it is time for it. */
+/** The restart state with the next phase, if it is due. */
 export function advance(restart: RestartState, progress: Progress): RestartState {
   const { update } = restart;
   switch (update?.phase) {
@@ -157,7 +158,7 @@ function afterPreparing(
   const { attempt, failures, why, operation, image } = preparation;
   if (isUnmoved(roles, next, image))
     return { ...restart, update: { ...update, phase: 'rolled_back', why: null, unmoved: true } };
-  // Nothing but a start runs it again, also in another version: its owner is about to say so.
+  // Only a start runs it again, also in another version: its owner is about to order one.
   if (restart.attempt.phase === 'ended') return restart;
   if (isGivenUp(attempt) || failures >= limits.updateTries) {
     // The old version may not run a second time: this run is the last.
@@ -165,7 +166,7 @@ function afterPreparing(
     return { ...restart, update: { ...update, phase: 'rolled_back', why } };
   }
   const isMade = roles.other !== undefined && operation === null;
-  // Where the old version is not here, nothing is gained by waiting.
+  // If the old version is not here, waiting gains nothing.
   if (!isMade && roles.observed.kind === 'present') return restart;
   return {
     ...afresh(restart),
@@ -175,8 +176,8 @@ function afterPreparing(
 }
 
 /**
- * The version looks again at its tag, is the previous one in all else, and the tag names the image
- * of the copy that runs.
+ * `true` if the version only resolves its tag again, is the previous one in all else, and the tag
+ * names the image of the running copy.
  */
 function isUnmoved({ wanted, observed, isInterim }: Roles, next: DesiredContainer, image: RestartState['image']) {
   if (!('container' in wanted) || observed.kind === 'absent' || isInterim === true) return false;
@@ -217,7 +218,7 @@ const withPhase = (restart: RestartState, update: UpdateState, phase: UpdatePhas
   update: { ...update, phase },
 });
 
-/** Another version takes over: what was known of the one before says nothing of it. */
+/** Another version takes over: the state of the previous one does not apply to it. */
 const afresh = ({ generation, want, start, operation, update, stopped }: RestartState): RestartState => ({
   ...blank,
   generation,
@@ -229,8 +230,8 @@ const afresh = ({ generation, want, start, operation, update, stopped }: Restart
 });
 
 /**
- * How long the new version's run must still last, whatever its health; undefined: none runs that
- * must be verified.
+ * Milliseconds that the new version's run must still last, whatever its health; `undefined` if no
+ * such run is to be verified.
  */
 export function unverifiedMs(
   restart: RestartState,
@@ -261,7 +262,7 @@ const none: Step = { kind: 'none' };
 export function planOther({ wanted, observed, other }: Roles, restart: RestartState): Step | undefined {
   const { update } = restart;
   if (other === undefined || update === null) return undefined;
-  // While it is made. But a crash may have come between its start and the phase on the disk.
+  // The copy is being made. But a crash may have come between its start and the phase on the disk.
   if (update.phase === 'preparing' && wanted.want === 'running') return undefined;
   const { dockerId, state } = other;
   switch (state.phase) {

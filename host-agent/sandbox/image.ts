@@ -7,7 +7,7 @@ import { pack } from 'tar-stream';
 /** `repository:tag`; the tag rises when the program changes. */
 export const sandboxImage = { repository: 'longshore-sandbox', tag: '1' } as const;
 
-/** Where the program is in the image. */
+/** The path of the program in the image. */
 export const sandboxProgram = '/pause';
 
 interface Machine {

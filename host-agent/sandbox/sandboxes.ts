@@ -5,8 +5,8 @@
  *
  * A few sandboxes wait ready, of the shapes that were asked for last. A sandbox serves one
  * container for that container's life on this host, and is then removed: none ever passes from one
- * container to another. The engine's truth stays the truth: what runs in a sandbox is known from
- * the container's network mode, and a sandbox that nobody uses is removed.
+ * container to another. The engine's state decides: the sandbox of a container is known from the
+ * container's network mode, and a sandbox that nobody uses is removed.
  */
 import { randomBytes } from 'node:crypto';
 import type { Log } from '../../lib/log.ts';
@@ -32,11 +32,11 @@ export interface ListedSandbox {
   /** Ports of the host that it publishes at while it runs. */
   readonly published: readonly number[];
   readonly isRunning: boolean;
-  /** It runs and is in no network: somebody has taken that away. */
+  /** `true` if it runs and is in no network: somebody has disconnected it. */
   readonly isCut: boolean;
 }
 
-/** All of this host's sandboxes, and which container is in which. */
+/** All of this host's sandboxes, and the containers that are in them. */
 export interface SandboxList {
   readonly sandboxes: readonly ListedSandbox[];
   readonly users: ReadonlyMap<ContainerId, string>;
@@ -62,19 +62,20 @@ export interface Sandboxes {
    * @returns the engine's id; `undefined` if it is not wanted. @throws EngineError
    */
   wayOut(isWanted: boolean): Promise<string | undefined>;
-  /** The container is gone from this host: so is its sandbox soon. */
+  /** The container is gone from this host, so its sandbox is removed. */
   release(id: ContainerId): void;
   /** @returns the container whose sandbox went down or was removed */
   heard(event: EngineEvent): ContainerId | undefined;
   /**
-   * After each list of the engine: adopts what containers use, and removes what nobody uses.
-   * @param knows whether the container is wanted here
+   * Is called after each list of the engine: adopts the sandboxes that containers use, and removes
+   * those that nobody uses.
+   * @param knows `true` if the container is wanted here
    */
   look(list: SandboxList, knows: (id: ContainerId) => boolean): Promise<void>;
   counts(): SandboxCounts;
   /**
-   * How many ports of the range no container has. Those of sandboxes that wait ready count: a
-   * container that lacks ports gets them. Null before the first list of the engine.
+   * The number of ports of the range that no container has. Those of sandboxes that wait ready
+   * count: a container that lacks ports gets them. `null` before the first list of the engine.
    */
   freePorts(): number | null;
   /** Makes no more, and removes those that wait ready. */
@@ -86,15 +87,15 @@ export interface SandboxesParts {
   readonly owner: Owner;
   readonly publishAddress: string;
   readonly ports: PortRange;
-  /** How many wait ready. */
+  /** The number of sandboxes that wait ready. */
   readonly size: number;
-  /** Of the engine's machine. */
+  /** The architecture of the engine's machine. */
   readonly architecture: () => string;
   /** Resolves when the network is there. */
   readonly ensureNetwork: () => Promise<unknown>;
   /**
-   * Whether the kernel has no interface for the run whose first process has this pid; undefined: it
-   * is unknown.
+   * `true` if the kernel has no interface for the run whose first process has this pid; `undefined`
+   * if unknown.
    */
   readonly isCutOff?: ((dockerId: string, pid: number) => boolean | undefined) | undefined;
   readonly metrics: Pick<Metrics, 'sandbox'>;
@@ -121,16 +122,16 @@ export class SandboxPool implements Sandboxes {
   readonly #making = new Set<string>();
   #wayOut: Sandbox | undefined;
   readonly #claims = new Map<ContainerId, Promise<string>>();
-  /** Ports of the host, by sandbox, as far as this agent chose them. */
+  /** Ports of the host, by sandbox, that this agent has chosen. */
   readonly #published = new Map<string, readonly number[]>();
   /**
-   * Ports of the host, by sandbox, of all that were listed the last time, also of those that are
-   * down; null before the first list.
+   * Ports of the host of all sandboxes in the last list, also of those that are down; `null` before
+   * the first list.
    */
   #listed: Map<string, readonly number[]> | null = null;
   /** Shapes that were asked for, the newest last. */
   #wanted: Shape[];
-  /** Listed the last time, and known to nobody. */
+  /** Sandboxes in the last list that nobody knows. */
   #strangers: ReadonlySet<string> = new Set();
   #filling: Promise<void> | undefined;
   readonly #places = createPlaces(limits.concurrentSandboxes);
@@ -186,7 +187,7 @@ export class SandboxPool implements Sandboxes {
     try {
       await this.#parts.engine.start(dockerId);
     } catch (error) {
-      // Somebody else has taken its ports: the container gets others.
+      // Somebody else has taken its ports: the container gets another sandbox.
       if (isPortTaken(error)) await this.#remove(dockerId);
       throw error;
     }
@@ -253,15 +254,15 @@ export class SandboxPool implements Sandboxes {
     const before = this.#strangers;
     this.#strangers = new Set(strangers);
     for (const dockerId of strangers) {
-      // What was unknown when the engine was listed may be known by now.
+      // A sandbox that was unknown when the engine was listed may be known by now.
       if (before.has(dockerId) && !this.#known().has(dockerId)) await this.#remove(dockerId);
     }
     this.#fill();
   }
 
   /**
-   * The engine says so; or its interface on the host was deleted, of which the engine hears
-   * nothing.
+   * `true` if the engine reports it, or the sandbox's interface on the host was deleted, which the
+   * engine does not notice.
    */
   async #isCut({ dockerId, isRunning, isCut }: ListedSandbox): Promise<boolean> {
     const { isCutOff, engine } = this.#parts;
@@ -275,7 +276,7 @@ export class SandboxPool implements Sandboxes {
     return new Set(held.flatMap(([dockerId, ports]) => (except.has(dockerId) ? [] : ports)));
   }
 
-  /** All that this agent made or adopted. */
+  /** The sandboxes that this agent made or adopted. */
   #known(): ReadonlySet<string> {
     const kept = [...this.#used.values(), ...this.#ready, ...(this.#wayOut === undefined ? [] : [this.#wayOut])];
     return new Set([...this.#making, ...kept.map(({ dockerId }) => dockerId)]);
@@ -290,7 +291,8 @@ export class SandboxPool implements Sandboxes {
         metrics.sandbox('kept');
         return own.dockerId;
       }
-      // The copy that an update replaces still runs in its own: it is removed when that copy is.
+      // The copy that an update replaces still runs in its own sandbox, which is removed with that
+      // copy.
       if (update === undefined) this.release(id);
       else this.#used.delete(id);
     }
@@ -312,7 +314,7 @@ export class SandboxPool implements Sandboxes {
     return true;
   }
 
-  /** Where the range has no port left, those that wait ready give theirs. */
+  /** If the range has no port left, sandboxes that wait ready give up theirs. */
   async #makeForClaim(shape: Shape): Promise<Sandbox> {
     try {
       return await this.#make(shape);
@@ -336,14 +338,14 @@ export class SandboxPool implements Sandboxes {
       this.#making.add(dockerId);
       try {
         await this.#parts.engine.start(dockerId);
-        // So that its addresses are known when a container takes it.
+        // Inspected so that its addresses are known when a container takes it.
         await this.#parts.engine.inspect(dockerId);
         return { dockerId, shape };
       } catch (error) {
         this.#making.delete(dockerId);
         for (const port of this.#published.get(dockerId) ?? []) avoided.add(port);
         await this.#remove(dockerId);
-        // A port of the host that somebody else has: others are tried.
+        // Somebody else has a port of the host: others are tried.
         if (!isPortTaken(error) || attempt === sandboxPortTries) throw error;
       }
     }
@@ -390,7 +392,7 @@ export class SandboxPool implements Sandboxes {
       const made = await this.#make(shape);
       this.#ready.push(made);
       this.#making.delete(made.dockerId);
-      // Only now: while it was made, a container may have taken one of the others.
+      // Checked only now: while it was made, a container may have taken one of the others.
       const surplus = this.#surplus();
       if (surplus === undefined) continue;
       this.#ready = this.#ready.filter((sandbox) => sandbox !== surplus);
@@ -409,7 +411,7 @@ export class SandboxPool implements Sandboxes {
     return this.#ready.length > this.#parts.size ? (this.#compare().unwanted[0] ?? this.#ready[0]) : undefined;
   }
 
-  /** What is wanted, the newest first, beside what is ready. */
+  /** Compares the wanted shapes, the newest first, with the sandboxes that are ready. */
   #compare(): { readonly missing: readonly Shape[]; readonly unwanted: readonly Sandbox[] } {
     const unwanted = [...this.#ready];
     const missing = this.#wanted.toReversed().filter((shape) => {
@@ -422,7 +424,7 @@ export class SandboxPool implements Sandboxes {
 
   #discard(dockerId: string): void {
     this.#remove(dockerId).catch((error: unknown) => {
-      // The looks find it again.
+      // The next lists of the engine find it again.
       this.#parts.log.debug('sandbox_remove_failed', { sandbox: dockerId, error });
     });
   }

@@ -1,6 +1,6 @@
 /**
- * What a sandbox must publish. Sandboxes of one shape can stand in for one another until they are
- * used. Pure.
+ * The shape of a sandbox: the ports that it must publish. Sandboxes of one shape can stand in for
+ * one another until they are used. Pure.
  */
 import type { Port } from '../../schemas/api/fields/container.ts';
 import { usualNetwork, type ContainerNetwork } from '../../schemas/api/fields/network-part.ts';
@@ -14,8 +14,9 @@ import { sandboxImage, sandboxProgram } from './image.ts';
 const sandboxMemoryBytes = 16 * MiB;
 
 /**
- * The container's ports in the order of their names, such as `53/udp,80/tcp`; empty: none. One that
- * is to be in no network has another shape, so that no sandbox that was in one serves it.
+ * The container's ports in the order of their names, such as `53/udp,80/tcp`; empty if there are
+ * none. A container that is to be in no network has another shape, so that no sandbox that was in
+ * one serves it.
  */
 export type Shape = string;
 
@@ -41,9 +42,9 @@ export function parsePortRange(text: string): PortRange | undefined {
 }
 
 /**
- * A free port for each of these, by what this agent knows.
- * @param random below 1
- * @returns undefined: the range has no more
+ * A free port for each of these, as far as this agent knows.
+ * @param random at least 0, below 1
+ * @returns `undefined` if the range has no more
  */
 export function choosePorts(
   ports: readonly string[],

@@ -50,7 +50,7 @@ import type { LongStep, Outcome, ShortStep, Step } from '../step.ts';
 
 export interface Executor {
   short(step: ShortStep, container: DesiredContainer | undefined): Promise<Outcome>;
-  /** @param container as it is wanted; undefined: it goes */
+  /** @param container the desired version; `undefined` if the container is to be removed */
   long(step: LongStep, source: LogSource, container: DesiredContainer | undefined): Promise<Outcome>;
   cancelPull(id: ContainerId): void;
 }
@@ -61,12 +61,12 @@ export interface ExecutorParts {
   readonly pulls: Pick<Pulls, 'get' | 'leave'>;
   readonly logs: LogCollector;
   readonly firewall: Firewall;
-  /** Undefined: each container has a network namespace of its own. */
+  /** `undefined` if each container has a network namespace of its own. */
   readonly sandboxes: Pick<Sandboxes, 'claim' | 'prepare' | 'start'> | undefined;
-  /** Undefined: this host has none. */
+  /** `undefined` if this host has none. */
   readonly tenantNetwork: Pick<TenantNetwork, 'attach' | 'mounts'> | undefined;
   readonly ensureNetwork: () => Promise<Network | undefined>;
-  /** Of an image; undefined: it is not to be seen. */
+  /** The size of an image's configuration; `undefined` if the file is not visible. */
   readonly configBytes: (imageId: string) => Promise<number | undefined>;
   readonly secretsDir: string | undefined;
   readonly values: Pick<Values, 'env'>;
@@ -78,20 +78,23 @@ export interface ExecutorParts {
   /** The most that a container may write on this host, in bytes. */
   readonly diskBytes: number;
   readonly stopGraceMs: number;
-  /** CPU of the engine's host. */
+  /** CPU of the engine's host, in thousandths of one. */
   readonly cpuMillis: () => number;
-  /** What the kernel there can't hold a container to. Undefined: it can all. */
+  /** The settings that the kernel there cannot enforce. `undefined` if it can enforce all. */
   readonly unkept?: () => LimitingHost['unkept'];
   readonly nowMs: () => number;
   readonly log: Log;
 }
 
-/** What a container needs to know of its image. */
+/** The properties of an image that its containers need. */
 interface ImageUse {
   readonly labels: string[];
   readonly volumes: string[];
   readonly check: ImageCheck | null | undefined;
-  /** In the repository that it was asked for by; undefined: it was not pulled from there. */
+  /**
+   * The digest in the repository of the reference; `undefined` if the image was not pulled from
+   * there.
+   */
   readonly digest: string | undefined;
 }
 
@@ -129,7 +132,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
   });
 
   /**
-   * The outcome where the operator requires a firewall and it is not in place; undefined: go on.
+   * The outcome if the operator requires a firewall and it is not in place; `undefined` to go on.
    */
   const unprotected = (): Outcome | undefined => {
     const message = firewall.refusal();
@@ -170,8 +173,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const inNetwork = container.network?.mode === 'none' ? undefined : tenantNetwork;
     const names = ((await inNetwork?.mounts()) ?? []).filter(({ Target }) => !isTaken.has(Target));
     const sandbox = (await sandboxes?.claim(container)) ?? null;
-    // While the engine makes the container; the start waits for it. What an update replaces keeps
-    // the network until then, in its own sandbox if that is another.
+    // This runs while the engine makes the container; the start waits for it. During an update the
+    // old copy keeps the network until then, in its own sandbox if that is another.
     if (sandbox !== null && container.desired === 'running' && container.update === undefined)
       inNetwork?.attach(container, sandbox).catch(() => undefined);
     const { publishAddress, capabilities } = parts;
@@ -222,9 +225,9 @@ export function createExecutor(parts: ExecutorParts): Executor {
     }
   };
 
-  /** Undefined: the image is gone. */
+  /** `undefined` if the image is gone. */
   const checkImage = async (id: string, reference: string): Promise<{ refused: string } | ImageUse | undefined> => {
-    // Before the engine is asked, which reads all of it.
+    // Checked before the engine is asked, which reads all of it.
     const bytes = (await parts.configBytes(id)) ?? 0;
     if (bytes > limits.imageConfigBytes) return { refused: imageTooLarge };
     try {
@@ -242,8 +245,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
   };
 
   /**
-   * The name belongs to a container of this host, from a call whose answer was lost: the next look
-   * finds it. Or it belongs to a stranger (A4).
+   * The name belongs to a container of this host, from a call whose answer was lost: the next
+   * observation finds it. Or it belongs to a stranger (A4).
    */
   const nameTaken = async (name: string): Promise<Outcome> => {
     const marks = (await engine.inspect(name))?.Config.Labels;
@@ -290,12 +293,12 @@ export function createExecutor(parts: ExecutorParts): Executor {
     };
     // An engine may refuse a setting that it has by default.
     await engine.update(dockerId, { ...limitsOf(container, cpuMillis), ...(await others()) });
-    // An engine that says yes and keeps others is asked ever more rarely.
+    // An engine that accepts the settings and keeps others is asked ever more rarely.
     return Object.keys(await others()).length > 0 ? limitsKept() : done;
   };
 
   const startSandbox = async (dockerId: string): Promise<Outcome> => {
-    // Of an agent that ran with sandboxes: this one starts it as it is.
+    // A container of an agent that ran with sandboxes: this one starts it as it is.
     await (sandboxes === undefined ? engine.start(dockerId) : sandboxes.start(dockerId));
     return done;
   };

@@ -1,7 +1,7 @@
 /**
  * Explains the failure of a step: the API's reason, a message, and whether another attempt could
- * help. A tenant reads the message, so the text is fixed: the engine's own words may quote a
- * registry's answer, a path or an address of the host. Those are the `detail`, for the agent's log
+ * help. A tenant reads the message, so the text is fixed: the engine's message may quote a
+ * registry's answer, a path or an address of the host. It is the `detail`, for the agent's log
  * alone. Pure.
  */
 import { limits } from '../../../schemas/limits.ts';
@@ -33,8 +33,8 @@ const otherPlatform: Words = {
 const isRateLimit = /toomanyrequests|rate limit|429 Too Many/i;
 
 const pullPatterns: Patterns = [
-  // From the engine's forward proxy: Go gives the status text of the refused CONNECT without its
-  // number.
+  // Messages from the engine's forward proxy: Go gives the status text of the refused CONNECT
+  // without its number.
   [/": (Forbidden|Proxy Authentication Required)$/, unreachable],
   [
     isRateLimit,
@@ -107,8 +107,8 @@ const slowPull: Words = {
 };
 
 /**
- * Faults of the host as a whole: its disk, addresses, ports, firewall, or the engine's storage. In
- * the words of Docker 20.10 to 28 and of the kernel.
+ * Faults of the host as a whole: its disk, addresses, ports, firewall, or the engine's storage. The
+ * patterns match messages of Docker 20.10 to 28 and of the kernel.
  */
 const hostFaultPatterns: readonly (readonly [RegExp, string])[] = [
   [/no space left on device|disk quota exceeded/i, 'the disk of this host is full'],
@@ -135,7 +135,7 @@ const hostFaultPatterns: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Engines say it at the create, or at the start. */
+/** Engines report it at the create, or at the start. */
 const noCommand = (reason: Why['reason']): Patterns[number] => [
   /no command specified/i,
   { reason, message: 'the image names no program, and none is declared: set process.command' },
@@ -243,7 +243,7 @@ const because = ({ reason, message }: Words): Why => ({ reason, message, exitCod
 const refusedWith = (login: number | undefined, words: Words): Why =>
   login === undefined ? because(words) : { ...because(words), login };
 
-/** From the engine's error of a failed start, as the container's state keeps it. */
+/** The words for the engine's error of a failed start, which the container's state keeps. */
 export const startWords = (detail: string): Words => {
   const ofHost = hostFaultPatterns.find(([pattern]) => pattern.test(detail));
   return ofHost === undefined
@@ -292,7 +292,10 @@ export function pullFailure(error: unknown): Outcome {
   return again.kind === 'retry' && isRateLimit.test(detail) ? { ...again, pauseMs: pauseIn(detail) } : again;
 }
 
-/** How long a registry asks to wait, in the words of the engine that quotes it; at most an hour. */
+/**
+ * The pause that a registry asks for, in milliseconds, from the engine's message that quotes it; at
+ * most an hour.
+ */
 function pauseIn(detail: string): number {
   const [, digits, unit = 's'] =
     /retry-?\s?after["']?\s*[:=]?\s*["']?(\d+(?:\.\d+)?)\s*(ms|µs|us|s|m|h)?/i.exec(detail) ?? [];
@@ -315,7 +318,7 @@ const privateFull: Words = {
     'other tenants: the agent tries again when it has removed unused ones',
 };
 
-/** Docker Hub does not say which of the two it is. */
+/** Docker Hub does not tell which of the two it is. */
 const isAccessOrName = /may require 'docker login'/;
 
 /** Final only if the newest login was tried, or there is none. */
@@ -358,13 +361,13 @@ function registryFailure({ fault, message: detail }: RegistryError): Outcome {
 }
 
 /**
- * The pull itself took too long: the registry's fault or the image's size, and no sign of a hanging
+ * The pull itself took too long: the cause is the registry or the image's size, and not a hanging
  * engine.
  */
 const isPullDeadline = (error: unknown): boolean =>
   error instanceof EngineError && error.fault.kind === 'deadline' && error.fault.ms === limits.enginePullMs;
 
-/** The engine runs where it sees other files than the agent. */
+/** The engine sees other files than the agent. */
 const isSourceUnseen = /bind source path does not exist/i;
 const unseenFiles: Words = {
   reason: 'secret_missing',
@@ -383,8 +386,8 @@ export function createFailure(error: unknown): Outcome {
 }
 
 /**
- * In the words of Docker 20.10. An engine that was killed while it started a container has a task
- * of it in containerd that it knows nothing of, and never starts this container again.
+ * The message of Docker 20.10. An engine that was killed while it started a container has left a
+ * task of it in containerd, which it does not know, and never starts this container again.
  */
 export const isTaskLeft = (detail: string): boolean => /task [0-9a-f]{12,}:? already exists/i.test(detail);
 
@@ -400,7 +403,7 @@ export function drainFailure(error: unknown): Outcome {
   return { kind: 'retry', why: because(otherDrain), fault: 'container', detail: detailOf(error) };
 }
 
-/** As where more memory is in use than is declared. The container runs on. */
+/** For example, more memory is in use than is declared. The container runs on. */
 export function limitFailure(error: unknown): Outcome {
   return isOutage(error) ? { kind: 'outage' } : limitsKept(detailOf(error));
 }

@@ -12,7 +12,7 @@ export interface Presence {
   readonly tenant: TenantId;
   /** The newest placement of all containers with this id. */
   readonly placement: number;
-  /** The list's entry as one string: it differs when a change needs a look. */
+  /** The list's entry as one string: it differs if a change calls for a reconciliation. */
   readonly fingerprint: string;
 }
 
@@ -45,7 +45,7 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
     if (id === undefined || !isTenantId(tenant) || !Number.isSafeInteger(placement) || placement < 0) continue;
     const before = present.get(id);
     const last = before?.placement ?? -1;
-    // Of the copies of an update, the one that runs.
+    // For the copies of an update, this is the one that runs.
     const isUser = placement > last || (placement === last && (State === 'running' || !users.has(id)));
     if (sandbox !== undefined && isUser) users.set(id, sandbox);
     present.set(id, {

@@ -1,4 +1,6 @@
-/** The containers that the engine has: as it last listed them, or as a later look found. */
+/**
+ * The containers that the engine has: as it last listed them, or as a later observation found them.
+ */
 import { EventEmitter } from 'node:events';
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
@@ -13,19 +15,19 @@ import type { Observed } from '../../docker/observed.ts';
 export type PresenceMap = ReadonlyMap<ContainerId, Presence>;
 
 interface PresentEvents {
-  /** What the engine's list says of sandboxes. */
+  /** The sandboxes in the engine's list. */
   listed: [list: SandboxList];
 }
 
 export interface PresentContainers {
   readonly events: EventEmitter<PresentEvents>;
-  /** Undefined before the engine has listed them for the first time. */
+  /** `undefined` before the engine has listed them for the first time. */
   all(): PresenceMap | undefined;
-  /** Lists them again. @returns what was there before. @throws EngineError */
+  /** Lists them again. @returns the previous list @throws EngineError */
   list(): Promise<PresenceMap>;
-  /** What a look at one container found. @returns whether that is news */
+  /** Takes in the observation of one container. @returns `true` if it has news */
   note(id: ContainerId, observed: Observed): boolean;
-  /** Null before the first list. */
+  /** Milliseconds since 1970; `null` before the first list. */
   lastListedMs(): number | null;
 }
 
@@ -37,7 +39,7 @@ export function createPresentContainers(
   const events = new EventEmitter<PresentEvents>();
   let present: Map<ContainerId, Presence> | undefined;
   let lastListedMs: number | null = null;
-  /** Since when the engine answers and lists nothing; null while it lists. */
+  /** The time since which the engine answers and lists nothing; `null` while it lists. */
   let unlistedSinceMs: number | null = null;
 
   const noteUnlisted = (error: unknown): void => {

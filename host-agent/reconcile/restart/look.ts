@@ -1,6 +1,6 @@
 /**
- * What a look at a container changes in its restart state: a new wish starts afresh, and the end of
- * a run counts once. Pure.
+ * Updates the restart state of a container after an observation: a new goal starts afresh, and the
+ * end of a run counts once. Pure.
  */
 import type { BackoffBounds } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -14,9 +14,9 @@ import { isGivenUp, isOverDisk, unhealthyWhy, type Why } from '../step.ts';
 export interface Look {
   readonly wanted: Wanted;
   readonly observed: Observed;
-  /** Of a clock that never steps, as every time of the restart state. */
+  /** By a clock that never steps, as every time of the restart state. */
   readonly nowMs: number;
-  /** Since when the engine has been watched without a break. */
+  /** The time since which the engine has been watched without a break. */
   readonly watchedSinceMs: number;
   readonly backoff: BackoffBounds;
 }
@@ -46,7 +46,7 @@ type StateOf<P extends EngineState['phase']> = Extract<EngineState, { phase: P }
 
 const generationOf = (wanted: Wanted): number => ('container' in wanted ? wanted.container.generation : -1);
 
-/** Takes in what was measured of the copy that should run. */
+/** Takes in the disk measurement of the copy that should run. */
 function afterMeasurement(before: RestartState, { wanted, observed }: Look): RestartState {
   const { disk } = before;
   if (disk === null) return before;
@@ -58,7 +58,7 @@ function afterMeasurement(before: RestartState, { wanted, observed }: Look): Res
   return { ...restart, attempt: { phase: isLastRun ? 'ended' : 'failed' }, why: disk.why };
 }
 
-/** Another generation, or another wish: what failed before does not count. */
+/** Another generation, or another goal: earlier failures do not count. */
 function afresh(restart: RestartState, { wanted, observed }: Look): RestartState {
   const state = observed.kind === 'present' ? observed.found.state : null;
   const isUp = state?.phase === 'running' || state?.phase === 'paused';
@@ -80,8 +80,8 @@ function afresh(restart: RestartState, { wanted, observed }: Look): RestartState
 }
 
 /**
- * It was started since. Where owner or agent did not know of starts: it is to run and was not, as
- * far as is known here, and the order is not that of before.
+ * `true` if it was started since. If owner or agent did not count starts: it is to run and was not,
+ * as far as is known here, and the order is not the previous one.
  */
 function isStart({ want, generation, start }: RestartState, wanted: Wanted): boolean {
   if (wanted.want !== 'running') return false;
@@ -94,8 +94,8 @@ function isStart({ want, generation, start }: RestartState, wanted: Wanted): boo
 const clear: Pick<RestartState, 'attempt' | 'why'> = { attempt: { phase: 'clear' }, why: null };
 
 /**
- * A container that has run to its end stays so until its tenant starts it. Undefined: it has not,
- * or it may run again.
+ * A container that has run to its end stays so until its tenant starts it. `undefined` if it has
+ * not, or may run again.
  */
 function endKept(
   restart: RestartState,
@@ -106,7 +106,7 @@ function endKept(
   const policy = policyOf(wanted.container);
   if (policy.restart === 'always' || isStart(restart, wanted)) return undefined;
   if (restart.attempt.phase === 'ended') return restart;
-  // As after a host was cut off, or between the two copies of an update.
+  // For example, after a host was cut off, or between the two copies of an update.
   if (policy.restart !== 'never' || wanted.want !== 'running' || state?.phase !== 'exited') return undefined;
   const why = endOf(restart, state.run, state.exit, policy);
   return why === undefined ? undefined : { attempt: { phase: 'ended' }, why };
@@ -128,7 +128,7 @@ function seenUp(restart: RestartState, { startedAtMs }: StateOf<'running'>, look
   return isSteady && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
 }
 
-/** Notes that this run must end, and why: then it starts again. */
+/** Notes that this run must end, and the reason: then it starts again. */
 function afterEnding(
   restart: RestartState,
   { sandbox }: Found,
@@ -159,7 +159,7 @@ function seenDown(
   const end = endOf(restart, run, exit, look.policy);
   if (end !== undefined) return { ...restart, countedRun: run, attempt: { phase: 'ended' }, why: end };
   if (endedUnwatched(restart, exit, look)) {
-    // Where there are failures, the start that follows counts as the restart.
+    // After failures, the start that follows counts as the restart.
     const restarts = restart.failures > 0 ? restart.restarts : restart.restarts + 1;
     return { ...restart, restarts, countedRun: run };
   }
@@ -171,14 +171,14 @@ function seenDown(
 
 const atEnd = (restart: RestartState, why: Why): RestartState => ({ ...restart, attempt: { phase: 'ended' }, why });
 
-/** What may run once, has begun to, and is gone from the engine: somebody removed it. */
+/** A container that may run once has begun to, and is gone from the engine: somebody removed it. */
 const afterOnlyRun = (restart: RestartState): RestartState =>
   restart.hasBegun && !isGivenUp(restart.attempt) ? atEnd(restart, removedOnce) : restart;
 
 const startAgain = 'its policy "never" lets it run once: start it if it should run again';
 /**
- * The exit code is none of the program's own: an owner takes a job that has one for ended. A
- * program that is asked to stop may end by itself meanwhile: exit code 0 proves neither.
+ * The exit code is not the program's own: an owner treats a job that has one as ended. A program
+ * that is asked to stop may end by itself meanwhile: exit code 0 proves neither.
  */
 const stoppedOnce = (exitCode: number): Why => ({
   reason: 'exited',
@@ -194,11 +194,13 @@ const removedOnce: Why = {
   exitCode: null,
 };
 
-/** It stopped the run to run another copy, or none; not because the run was ill. */
+/**
+ * `true` if the agent stopped the run to run another copy, or none; not because the run was ill.
+ */
 const isStopOfAgent = ({ stopped, ending }: Pick<RestartState, 'stopped' | 'ending'>, run: RunId): boolean =>
   stopped.includes(run) && ending?.run !== run;
 
-/** Why a run was the last; undefined: the container starts again. */
+/** The reason why a run was the last; `undefined` if the container starts again. */
 export function endOf(
   before: Pick<RestartState, 'stopped' | 'ending'>,
   run: RunId,
@@ -228,7 +230,7 @@ const endedUnwatched = (restart: RestartState, exit: Exit, { watchedSinceMs }: L
 
 const isSince = (atMs: number | null, sinceMs: number): boolean => atMs !== null && atMs >= sinceMs;
 
-/** No longer than since the agent started it, whatever the engine's clock says. */
+/** At most the time since the agent started it, whatever the engine's clock shows. */
 export const upMsOf = (engineMs: number, { startedAtMs }: RestartState, nowMs: number): number =>
   startedAtMs === null ? engineMs : Math.min(engineMs, nowMs - startedAtMs);
 

@@ -20,12 +20,12 @@ export type Attempt =
   /** It has run to its end, and its policy does not start it again: only a start does. */
   | { readonly phase: 'ended' };
 
-/** The update of a container, as far as this host has come with it (ADR 35). */
+/** The update of a container, as far as it has progressed on this host (ADR 35). */
 export interface UpdateState {
   /** Names the update: the generation that it came with. */
   readonly since: number;
   readonly phase: UpdatePhase;
-  /** Why it was rolled back. */
+  /** The reason why it was rolled back. */
   readonly why: Why | null;
   /** With `rolled_back`: its tag names the image that runs, so there is nothing to replace. */
   readonly unmoved?: true;
@@ -39,7 +39,7 @@ export interface Ending {
 export interface Lasting {
   readonly generation: number;
   readonly want: Wanted['want'];
-  /** Generation of the newest start that was taken in; null: the owner did not say. */
+  /** The generation of the newest start that was taken in; `null` if the owner gave none. */
   readonly start: number | null;
   readonly attempt: Attempt;
   readonly why: Why | null;
@@ -51,21 +51,24 @@ export interface Lasting {
   /** The run that the agent ends, to start the container again; and why. */
   readonly ending: Ending | null;
   /**
-   * Runs that the agent has stopped, or is stopping, of copies that are still there: how they end
-   * says nothing of the program.
+   * Runs that the agent has stopped, or is stopping, of copies that are still there: their ends
+   * prove nothing about the program.
    */
   readonly stopped: readonly RunId[];
-  /** A run of it has begun, or may have: one that may run once may not start again. */
+  /**
+   * `true` if a run of it has begun, or may have: a container that may run once may not start
+   * again.
+   */
   readonly hasBegun: boolean;
   /** A start was requested, and the pull policy wants a newer image first. */
   readonly pullDue: boolean;
   readonly update: UpdateState | null;
 }
 
-/** What the last measurement says of one of the engine's containers. */
+/** The result of the last disk measurement of one of the engine's containers. */
 export interface DiskVerdict {
   readonly dockerId: string;
-  /** Why it must stop; null: it is within its limit again. */
+  /** The reason why it must stop; `null` if it is within its limit again. */
   readonly why: Why | null;
 }
 
@@ -73,15 +76,15 @@ export interface RestartState extends Lasting {
   readonly image: { readonly reference: string; readonly id: string } | null;
   /** The engine's container whose log lines are all safe. */
   readonly drained: string | null;
-  /** The same of the copy that an update has stopped. */
+  /** The same for the copy that an update has stopped. */
   readonly drainedBeside: string | null;
-  /** When the agent last asked the engine to start it. */
+  /** The time at which the agent last asked the engine to start it. */
   readonly startedAtMs: number | null;
-  /** When the agent saw it run, noted once for each unbroken watch of the engine. */
+  /** The time at which the agent saw it run, noted once for each unbroken watch of the engine. */
   readonly seenUpAtMs: number | null;
   /** The engine's container that can never start again; the agent makes another. */
   readonly remake: string | null;
-  /** Not taken in yet. */
+  /** The measurement that is not taken in yet. */
   readonly disk: DiskVerdict | null;
   readonly operation: Operation | null;
 }
@@ -119,7 +122,7 @@ export const lastingOf = (restart: RestartState): Lasting => {
   };
 };
 
-/** With the run that the step stops, or begins. To be on the disk before the step. */
+/** Adds the run that the step stops, or begins. To be written to disk before the step. */
 export function withStep(restart: RestartState, step: Step, found: readonly Found[]): RestartState {
   if (step.kind === 'start' && !restart.hasBegun) return { ...restart, hasBegun: true };
   if (step.kind !== 'stop') return restart;
@@ -128,7 +131,7 @@ export function withStep(restart: RestartState, step: Step, found: readonly Foun
   return { ...restart, stopped: [...restart.stopped, state.run] };
 }
 
-/** Without the runs of copies that are gone. */
+/** Removes the runs of copies that are gone. */
 export function withoutGone(restart: RestartState, found: readonly Found[]): RestartState {
   const runs = new Set(found.flatMap(({ state }) => ('run' in state ? [state.run] : [])));
   const stopped = restart.stopped.filter((run) => runs.has(run));
@@ -195,7 +198,10 @@ const undrained = (restart: RestartState, dockerId: string): RestartState => ({
 const hasNotStarted = ({ kind }: Step, { kind: outcome }: Outcome): boolean =>
   kind === 'start' && outcome !== 'done' && outcome !== 'outage';
 
-/** Marks the copy that has written too much. The same: it should not run, or is marked. */
+/**
+ * Marks the copy that has written too much. Returns the same state if it should not run, or is
+ * marked.
+ */
 export const overDisk = (restart: RestartState, dockerId: string, message: string): RestartState =>
   restart.want !== 'running' ||
   isOverDisk(restart) ||
@@ -203,7 +209,7 @@ export const overDisk = (restart: RestartState, dockerId: string, message: strin
     ? restart
     : { ...restart, disk: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } } };
 
-/** Marks the copy that is within its limit again. The same: it was never over. */
+/** Marks the copy that is within its limit again. Returns the same state if it was never over. */
 export const withinDisk = (restart: RestartState, dockerId: string): RestartState =>
   isOverDisk(restart) && restart.attempt.phase === 'failed' ? { ...restart, disk: { dockerId, why: null } } : restart;
 
@@ -237,8 +243,8 @@ function done(restart: RestartState, step: Step, imageId: string | undefined, no
     case 'start_sandbox':
     case 'unpause':
     case 'limit':
-      // The stop of what has written too much is no reason to start it, nor is that of another copy
-      // than the one that has run to its end.
+      // The stop of a copy that has written too much is no reason to start it, nor is that of
+      // another copy than the one that has run to its end.
       return isOverDisk(restart) || restart.attempt.phase === 'ended'
         ? restart
         : { ...restart, attempt: { phase: 'clear' } };

@@ -29,7 +29,7 @@ const WhyStored = nullable(Why);
 
 const RestartStateStored = Type.Object({
   generation: Type.Integer(),
-  /** `untouched`: ignored, in the words of this file since its first version. */
+  /** `untouched` stands for `ignored`, since the first version of this file. */
   want: Type.Enum(['running', 'stopped', 'removed', 'nothing', 'untouched']),
   attempt: Type.Union([
     Type.Object({ phase: Type.Literal('clear') }),
@@ -42,7 +42,7 @@ const RestartStateStored = Type.Object({
     }),
     Type.Object({
       phase: Type.Literal('failed'),
-      /** It has ended (`Attempt`), and has not failed. */
+      /** The container has ended (`Attempt`), and has not failed. */
       ended: Type.Optional(Type.Literal(true)),
     }),
   ]),
@@ -52,7 +52,7 @@ const RestartStateStored = Type.Object({
   countedRun: nullable(Type.String()),
   pullDue: Type.Boolean(),
   ending: nullable(Type.Object({ run: Type.String(), why: Why })),
-  // The release before this one writes none of them.
+  // The last release writes none of these.
   start: Type.Optional(nullable(Count)),
   stopped: Type.Optional(Type.Array(Type.String())),
   hasBegun: Type.Optional(Type.Boolean()),
@@ -78,7 +78,7 @@ const decodeFile = decoder(
 const decodeLine = decoder(
   Type.Object({
     ...lineMarks,
-    /** Null: forgotten. */
+    /** `null` if the container is forgotten. */
     containers: Type.Record(Type.String(), nullable(RestartStateStored)),
     orphans: Type.Optional(OrphansStored),
   }),
@@ -97,7 +97,7 @@ export interface WaitTime {
 
 function storedWant(want: RestartState['want']): Stored['want'] {
   if (want === 'ignored') return 'untouched';
-  // The release before this one reads no other word; this one looks at the container afresh.
+  // The last release reads no other value; this one observes the container afresh.
   return want === 'prepared' ? 'stopped' : want;
 }
 
@@ -130,7 +130,7 @@ export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: Wait
 export interface RestartStore {
   of(id: ContainerId): RestartState;
   set(id: ContainerId, restart: RestartState): void;
-  /** @returns whether that is news */
+  /** @returns `true` if the state has changed */
   change(id: ContainerId, after: (before: RestartState) => RestartState): boolean;
   forget(id: ContainerId): void;
   orphans(): OrphanState;
@@ -138,7 +138,7 @@ export interface RestartStore {
   ids(): Iterable<ContainerId>;
   /** Resolves when what has changed is on disk, or when the disk refused it. */
   sync(): Promise<void>;
-  /** The same, for the end of the agent. */
+  /** As `sync`, for the end of the agent. */
   flush(): Promise<void>;
 }
 
@@ -168,7 +168,7 @@ export async function loadRestartStore(
   const stored = lines.findLast((line) => line.orphans !== undefined)?.orphans ?? file?.orphans;
   let orphans: OrphanState = stored === undefined ? noOrphans : { ...stored, approved: new Set(stored.approved) };
 
-  /** What the disk does not know yet. */
+  /** The containers whose change is not on disk yet. */
   const changed = new Set<ContainerId>();
   let haveOrphansChanged = false;
   const orphansNow = () => ({ ...orphans, approved: [...orphans.approved] });
@@ -220,7 +220,7 @@ export async function loadRestartStore(
     setOrphans: (state) => {
       haveOrphansChanged ||= !isDeepStrictEqual(state, orphans);
       orphans = state;
-      // Each judgement says them again.
+      // Each judgement sets the orphans again.
       if (haveOrphansChanged) writer.touch();
     },
     ids: () => states.keys(),
