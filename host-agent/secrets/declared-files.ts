@@ -1,8 +1,8 @@
 /**
  * Files of containers' documents: in the state folder, mounted into the container one by one and
  * read-only (ADR 49). Each version of a container has a folder, made before the engine makes the
- * container, completed before a start, and removed with the version. The folder is all that is kept
- * of them, so that a container that was made starts without the control plane.
+ * container, completed before a start, and removed with the version. Nothing else of the files is
+ * kept, so that a container that was made starts without the control plane.
  */
 import { chmod, chown, lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,12 +20,12 @@ export interface MissingFile {
 }
 
 export interface DeclaredFiles {
-  /** Makes what is missing of the files of this version. */
+  /** Makes those files of this version that are missing. */
   prepare(
     container: DesiredContainer,
     spec: string,
   ): Promise<{ readonly kind: 'prepared'; readonly mounts: readonly BindMount[] } | MissingFile>;
-  /** Removes the files of other versions of a container than these. */
+  /** Removes the files of a container's versions other than these. */
   keep(id: ContainerId, specs: readonly string[]): Promise<void>;
   /** Containers that have files here. */
   ids(): ContainerId[];
@@ -33,7 +33,7 @@ export interface DeclaredFiles {
 
 export interface DeclaredFilesParts {
   readonly stateDir: string;
-  /** Whether the engine sees this machine's files. */
+  /** `true` if the engine sees this machine's files. */
   readonly isEngineHere: boolean;
   readonly values: Pick<Values, 'file'>;
   readonly log: Log;
@@ -59,22 +59,23 @@ export async function openDeclaredFiles({
     if (isContainerId(id)) note(id, name);
   }
 
-  /** Beside its place, so that one that is there is whole. */
+  /** Writes the file beside its place first, so that a file in its place is whole. */
   const write = async (path: string, bytes: Buffer, mode: number): Promise<void> => {
     const unfinished = `${path}.part`;
     await rm(unfinished, { force: true });
     await writeFile(unfinished, bytes, { flag: 'wx', mode: 0o600, flush: true });
     await chmod(unfinished, mode);
     await chown(unfinished, 0, 0).catch((error: unknown) => {
-      // An agent without CAP_CHOWN: the file is its own user's, and what all may read is read.
+      // An agent without CAP_CHOWN: the file belongs to its own user, and works if everyone may
+      // read it.
       if (codeOf(error) !== 'EPERM' || (mode & byOthers) === 0) throw error;
     });
     await rename(unfinished, path);
   };
 
-  /** @returns why it can't be; undefined: it is there */
+  /** @returns the reason why it cannot be made; `undefined` if it is there */
   const make = async (container: DesiredContainer, path: string, use: FileUse): Promise<string | undefined> => {
-    // After a crash of the machine, a file may have lost what was written.
+    // After a crash of the machine, a file may have lost content.
     if (await isThere(path, use.bytes)) return undefined;
     const content = await values.file(container, use.sha256);
     if (content.kind === 'missing') return content.why;

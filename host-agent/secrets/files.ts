@@ -18,16 +18,16 @@ import type { Missing, Values } from './values.ts';
 export type Prepared = { readonly kind: 'prepared'; readonly mounts: readonly BindMount[] } | Missing;
 
 export interface SecretFiles {
-  /** Makes what is missing of the files of this version. */
+  /** Makes those files of this version that are missing. */
   prepare(container: DesiredContainer, spec: string): Promise<Prepared>;
-  /** Removes the files of other versions of a container than these. */
+  /** Removes the files of a container's versions other than these. */
   keep(id: ContainerId, specs: readonly string[]): Promise<void>;
   /** Containers that have files here. */
   ids(): ContainerId[];
 }
 
 export interface SecretFilesParts {
-  /** SECRET_FILES_DIR, and whether the engine sees this machine's files. */
+  /** SECRET_FILES_DIR. The engine must see this machine's files (`isEngineHere`). */
   readonly root: string;
   readonly isEngineHere: boolean;
   readonly owner: Owner;
@@ -35,7 +35,7 @@ export interface SecretFilesParts {
   readonly log: Log;
 }
 
-/** statfs(2) */
+/** Types of file systems in memory: tmpfs and ramfs (statfs(2)). */
 const memoryFileSystems: ReadonlySet<number> = new Set([0x0102_1994, 0x8584_58f6]);
 export const isInMemory = ({ type }: { readonly type: number }): boolean => memoryFileSystems.has(type);
 
@@ -45,7 +45,7 @@ interface Folder {
   readonly tenant: string;
   readonly id: ContainerId;
   readonly spec: string;
-  /** Of its files. */
+  /** Bytes of its files together. */
   bytes: number;
 }
 
@@ -66,7 +66,7 @@ export async function openSecretFiles(parts: SecretFilesParts): Promise<SecretFi
     folders.set(name, folder);
   }
 
-  /** Why no file may be written here; undefined: go on. */
+  /** The reason why no file may be written here; `undefined` if files may. */
   const refusal = async (): Promise<string | undefined> => {
     if (!parts.isEngineHere) return 'secrets as files need an engine on the agent’s own machine';
     try {
@@ -86,7 +86,7 @@ export async function openSecretFiles(parts: SecretFilesParts): Promise<SecretFi
       .filter((folder) => tenant === undefined || folder.tenant === tenant)
       .reduce((sum, { bytes }) => sum + bytes, 0);
 
-  /** Writes one file beside its place, so that one that is there is whole. */
+  /** Writes the file beside its place first, so that a file in its place is whole. */
   const write = async (path: string, bytes: Buffer, { mode, uid, gid }: SecretFileUse): Promise<void> => {
     const unfinished = `${path}.part`;
     await rm(unfinished, { force: true });

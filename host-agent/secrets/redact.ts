@@ -1,5 +1,6 @@
 /**
- * Texts of the engine and of registries may repeat what they were given; logs must not. Pure.
+ * Replaces secrets in texts of the engine and of registries, which may repeat them; logs must not.
+ * Pure.
  */
 export const withoutSecrets = (text: string, values: readonly string[]): string =>
   values.reduce((rest, value) => (value === '' ? rest : rest.replaceAll(value, hidden)), text);

@@ -12,7 +12,7 @@ import { readDecoded, writeAtomically } from '../disk/files.ts';
 
 export interface SealKey {
   readonly publicKey: string;
-  /** What is in a box; undefined: it is damaged, or sealed to another key. */
+  /** The content of a box; `undefined` if it is damaged, or sealed to another key. */
   open(box: string): Uint8Array | undefined;
 }
 
@@ -23,7 +23,7 @@ export async function loadSealKey(stateDir: string, log: Log): Promise<SealKey> 
   const known = await readDecoded(path, (bytes) => fromCurveSeed(seedIn(Buffer.from(bytes))), log);
   if (known !== undefined) return sealKeyOf(known);
   const made = createCurve();
-  // A disk that takes no writes costs nothing now: what is sealed is asked for again.
+  // A disk that takes no writes costs nothing now: sealed values are asked for again.
   await writeAtomically(path, made.getSeed()).catch((error: unknown) => log.warn('seal_key_write_failed', { error }));
   return sealKeyOf(made);
 }

@@ -12,25 +12,25 @@ import { MiB } from '../../schemas/limits/units.ts';
 import type { SecretUse } from '../../schemas/api/secret.ts';
 import { readIfPresent, removeFile, writeAtomically } from '../disk/files.ts';
 
-/** Bytes of sealed values on the state disk; what is over is asked for at each use. */
+/** Bytes of sealed values on the state disk; values beyond are asked for at each use. */
 const sealedCacheBytes = 512 * MiB;
 
-/** What a box is of: one version of a secret, the newest login of a registry, or a key. */
+/** The subject of a box: one version of a secret, the newest login of a registry, or a key. */
 export type SealedKey =
   | { readonly tenant: TenantId; readonly secret: SecretUse }
   | { readonly tenant: TenantId; readonly registry: string }
-  /** Of WireGuard, to which the secret belongs. */
+  /** A public key of WireGuard; the box holds the secret that belongs to it. */
   | { readonly publicKey: string };
 
 export interface SealedCache {
-  /** Undefined: there is none that can be read. */
+  /** `undefined` if there is none that can be read. */
   get(key: SealedKey): Promise<string | undefined>;
   /** Does not reject: a box that is not kept is asked for again. */
   put(key: SealedKey, box: string): Promise<void>;
   drop(key: SealedKey): Promise<void>;
   /**
    * Drops the boxes of all keys but these.
-   * @param wanted undefined: they are not known yet
+   * @param wanted `undefined` if they are not known yet
    */
   prune(wanted: readonly SealedKey[] | undefined): Promise<void>;
 }

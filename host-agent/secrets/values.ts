@@ -1,6 +1,6 @@
 /**
  * The values of secrets, and the logins of registries, as a container needs them. They are opened
- * for one use and kept nowhere but in that use (ADR 38).
+ * for one use and kept nowhere else (ADR 38).
  */
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
@@ -38,15 +38,15 @@ export type KeyValue =
 
 export type Login =
   | { readonly kind: 'login'; readonly login: UnsealedLogin; /** The newest there is. */ readonly isCurrent: boolean }
-  /** The tenant has none for this registry. */
+  /** The tenant has no login for this registry. */
   | { readonly kind: 'none' }
-  /** Nobody could say whether there is one. */
+  /** It is unknown whether there is one. */
   | { readonly kind: 'unknown' };
 
 export interface Values {
   /** Never rejects. */
   secret(who: Needing, use: SecretUse): Promise<Value>;
-  /** The content of a file of its document, by its hash. It is kept nowhere. Never rejects. */
+  /** The content of a file of its document, by its hash. It is not cached. Never rejects. */
   file(who: Needing, sha256: string): Promise<Content>;
   /** The values of a container's environment. Never rejects. */
   env(container: DesiredContainer): Promise<EnvValues>;
@@ -68,7 +68,7 @@ export interface ValuesParts {
 }
 
 export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesParts): Values {
-  /** Undefined: it is damaged. */
+  /** `undefined` if it is damaged. */
   const opened = <T>(box: string, decode: (bytes: Uint8Array) => T): T | undefined => {
     const bytes = key.open(box);
     try {
@@ -78,7 +78,7 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
     }
   };
 
-  /** From the disk; a box that does not open is dropped. */
+  /** The value in the cache on disk; a box that does not open is dropped. */
   const kept = async <T>(of: SealedKey, decode: (bytes: Uint8Array) => T): Promise<T | undefined> => {
     const box = await sealedCache.get(of);
     if (box === undefined) return undefined;
@@ -121,7 +121,7 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
     }
   };
 
-  /** What never changes: from the disk, or asked for once and kept there. */
+  /** A value that never changes: from the disk, or asked for once and kept there. */
   const obtained = async <T extends object>(
     of: SealedKey,
     decode: (bytes: Uint8Array) => T,
@@ -186,6 +186,6 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
 
 const valueOf = ({ value }: UnsealedSecret): Value => ({ kind: 'value', bytes: Buffer.from(value, 'base64') });
 
-/** Undefined: it can be no environment variable. */
+/** `undefined` if the bytes cannot be an environment variable. */
 const textOf = (bytes: Buffer): string | undefined =>
   isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : undefined;

@@ -40,7 +40,8 @@ export class VpnKeys implements KnownSecrets {
     if (lacking.length === 0 || this.#asking !== undefined) return;
     this.#asking = this.#ask(lacking).then((came) => {
       this.#asking = undefined;
-      // What was wanted meanwhile is asked for by the next call, which this causes.
+      // Secrets that were wanted meanwhile are asked for by the next call of `want`, which `onCame`
+      // causes.
       if (came > 0) onCame();
     });
   }
@@ -51,7 +52,7 @@ export class VpnKeys implements KnownSecrets {
     late.abort();
   }
 
-  /** Those that the disk has to keep. */
+  /** The keys whose secrets the disk has to keep. */
   kept(): SealedKey[] {
     return Array.from(this.#wanted.keys(), (publicKey) => ({ publicKey }));
   }

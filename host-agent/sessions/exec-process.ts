@@ -1,6 +1,6 @@
 /**
- * The process of an exec: asked about at the engine, and ended on this machine, because the engine
- * has no call for that.
+ * The process of an exec: its state comes from the engine, and it is ended on this machine, because
+ * the engine has no call for that.
  */
 import { sleep } from '../../lib/time/backoff.ts';
 import type { ExecSignal } from '../../schemas/api/sessions/control.ts';
@@ -13,9 +13,9 @@ const execLooks = 100;
 const execLookMs = 50;
 
 export interface ExecName {
-  /** Of the exec, as the engine names it. */
+  /** The engine's id of the exec. */
   readonly id: string;
-  /** Of its container. */
+  /** The engine's id of its container. */
   readonly dockerId: string;
 }
 
@@ -24,7 +24,7 @@ export class ExecProcess {
   readonly #processes: ProcessTree | undefined;
   readonly #name: ExecName;
 
-  /** @param processes absent: the engine is on another machine */
+  /** @param processes `undefined` if the engine is on another machine */
   constructor(engine: Pick<ExecCalls, 'inspectExec'>, processes: ProcessTree | undefined, name: ExecName) {
     this.#engine = engine;
     this.#processes = processes;
@@ -32,7 +32,7 @@ export class ExecProcess {
   }
 
   /**
-   * Its exit code, once it has ended. Undefined: the engine does not know it any more, as after the
+   * Its exit code, once it has ended. `undefined` if the engine no longer knows it, as after the
    * end of its container, or it takes too long.
    */
   async exitCode(): Promise<number | undefined> {
@@ -47,7 +47,7 @@ export class ExecProcess {
     await this.#processes.signal(state.Pid, this.#name.dockerId, signal);
   }
 
-  /** Ends what is left of it. Resolves to false where that is not possible from here. */
+  /** Ends its remaining processes. Resolves to `false` if that is not possible from here. */
   async kill(): Promise<boolean> {
     if (this.#processes === undefined) return false;
     const state = await this.#stateOnceStarted();

@@ -1,5 +1,6 @@
 /**
- * The execs whose process may run, on disk: what a killed agent leaves behind, the next one ends.
+ * The execs whose process may run, on disk, so that an agent ends the processes of one that was
+ * killed.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -21,8 +22,8 @@ export interface ExecRecord {
   begin(name: ExecName): Promise<void>;
   ended(name: ExecName): void;
   /**
-   * Ends what an earlier agent has left, as soon as the engine answers.
-   * @param kill rejects while it does not
+   * Ends the processes of an earlier agent, as soon as the engine answers.
+   * @param kill rejects while the engine does not answer
    */
   endLeft(kill: (name: ExecName) => Promise<unknown>, signal: AbortSignal): Promise<void>;
   flush(): Promise<void>;

@@ -26,7 +26,7 @@ const stderr = 2;
 export interface ExecParts {
   readonly places: Seats;
   readonly engine: ExecCalls;
-  /** Absent: the engine is on another machine, whose processes the agent does not see. */
+  /** `undefined` if the engine is on another machine, whose processes the agent does not see. */
   readonly processes: ProcessTree | undefined;
   readonly record: Pick<ExecRecord, 'begin' | 'ended'>;
   readonly log: Log;
@@ -60,10 +60,10 @@ class Exec {
   readonly #process: ExecProcess;
   readonly #tty: boolean;
   readonly #tunnel: Tunnel;
-  /** The newest size that was not given to the engine yet. */
+  /** The newest size that the engine does not have yet. */
   #size: { readonly cols: number; readonly rows: number } | undefined;
   #isResizing = false;
-  /** The engine could not start the process. */
+  /** The reason why the engine could not start the process. */
   #fault: NotStarted | undefined;
 
   constructor(parts: ExecParts, name: ExecName, { tty }: ExecAbout, tunnel: Tunnel) {
@@ -101,7 +101,7 @@ class Exec {
         const control = decodeControl(Buffer.from(text));
         if (control.type === 'end') pump.endWrites();
         if (control.type === 'resize') this.#resize(control);
-        // Dealt with when it is sent, so that few are under way.
+        // Counts as handled once it is sent, so that few are under way.
         if (control.type === 'signal') void this.#signal(control.signal).finally(() => tunnel.tookControl());
         else tunnel.tookControl();
       },
@@ -121,7 +121,7 @@ class Exec {
     this.#tunnel.end({ reason: 'failed', message: sessionFault(error) });
   }
 
-  /** The engine may say in the stream that it could not start the process. */
+  /** The engine may report in the stream that it could not start the process. */
   #split(split: (chunk: Buffer) => Piece[]): (chunk: Buffer) => Piece[] {
     let isFirst = true;
     return (chunk) =>
@@ -133,7 +133,10 @@ class Exec {
       });
   }
 
-  /** Never among the output of a program, which may go into a file. */
+  /**
+   * The fault as a piece of the stream. It is never in the output of a program, which may go into a
+   * file.
+   */
   #faultPiece({ message }: NotStarted): Piece {
     return this.#tty
       ? { channel: stdout, bytes: Buffer.from(`${message}\r\n`) }
@@ -149,7 +152,7 @@ class Exec {
     const tunnel = this.#tunnel;
     try {
       const ended = await this.#process.exitCode();
-      // A program may print the words of the engine.
+      // A program may print the same text as the engine.
       const mayBeFault = ended === undefined || ended === 126 || ended === 127;
       const code = mayBeFault ? (this.#fault?.code ?? ended) : ended;
       if (code === undefined) {
@@ -163,7 +166,7 @@ class Exec {
     }
   }
 
-  /** One size at a time: of those that come meanwhile, the last counts. */
+  /** One size at a time: of the sizes that come meanwhile, the last counts. */
   #resize(size: { readonly cols: number; readonly rows: number }): void {
     this.#size = size;
     if (this.#isResizing) return;
@@ -192,7 +195,7 @@ class Exec {
     }
   }
 
-  /** Ends what is left of it. */
+  /** Ends its remaining processes. */
   async #kill(): Promise<void> {
     const { log, record } = this.#parts;
     try {

@@ -1,14 +1,14 @@
 /**
- * Why a session failed, for the tenant. Fixed sentences: the engine's own words name parts and
- * paths of the host. They quote the command, too, which no log of ours has, so they stay in the
- * engine's log. Pure.
+ * The reason of a failed session, for the tenant. Fixed sentences: the engine's messages contain
+ * parts and paths of the host. They quote the command, too, which no log of ours has, so they stay
+ * in the engine's log. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import { detailOf, EngineError, isOutage } from '../docker/errors.ts';
 
 const notRunning = 'the container does not run';
 
-/** How runc, crun and Docker 20.10 to 28 word that a process could not be started. */
+/** The messages of runc, crun and Docker 20.10 to 28 about a process that could not be started. */
 const startPatterns: readonly (readonly [RegExp, string, code?: 127])[] = [
   [
     /unable to find (?:user|group)|no matching entries in (?:passwd|group)|no such user/i,
@@ -28,25 +28,27 @@ const startPatterns: readonly (readonly [RegExp, string, code?: 127])[] = [
 const otherStart =
   'the process could not be started; the log of the engine on this host has the reason: ask the operator';
 
-/** @param detail what the engine says of it */
+/** @param detail the engine's message */
 export const startFault = (detail: string): string =>
   startPatterns.find(([pattern]) => pattern.test(detail))?.[1] ?? otherStart;
 
-/** Of a session that could not be opened, or that the engine broke off. */
+/** The message for a session that could not be opened, or that the engine broke off. */
 export const sessionFault = (error: unknown): string =>
   isOutage(error) ? 'the container engine of the host does not answer' : startFault(detailOf(error));
 
-/** What the agent's log says of it. */
+/** The fields of the fault in the agent's log. */
 export const loggedFault = (error: unknown): Readonly<Record<string, unknown>> =>
   error instanceof EngineError && !isOutage(error)
     ? { call: error.call, fault: error.fault, reason: sessionFault(error) }
     : { error };
 
-/** The second is all that the engine says; a program may begin with the same words. */
+/**
+ * The second pattern covers the engine's whole message; a program may begin with the same words.
+ */
 const ofEngine =
   /^OCI runtime exec failed: |^unable to find (?:user|group) [^\n]{0,256}: no matching entries in (?:passwd|group) file\r?\n?$/;
 
-/** A process that was not started, as shells tell of it. */
+/** A process that was not started, with the exit code that shells use. */
 export interface NotStarted {
   readonly message: string;
   /** 127: there is no such program. 126: it can't be started, or its user or folder is missing. */
@@ -59,15 +61,15 @@ const notStarted = (detail: string): NotStarted => {
 };
 
 /**
- * Undefined: the process has begun, and this is the first of its output. Where the engine has
- * opened the stream already, it says there that the process could not be started.
+ * The fault in the first output of a stream. `undefined` if the process has begun. If the engine
+ * has opened the stream already, it reports there that the process could not be started.
  */
 export function faultInOutput(bytes: Uint8Array): NotStarted | undefined {
   const text = Buffer.from(bytes.subarray(0, limits.execFaultBytes)).toString('utf8');
   return ofEngine.test(text) ? notStarted(text) : undefined;
 }
 
-/** Of the engine's answer in the place of a stream. Undefined: another fault ends the session. */
+/** The fault in the engine's answer to a start. `undefined` if another fault ends the session. */
 export function faultInAnswer(error: unknown): NotStarted | undefined {
   if (isOutage(error) || !(error instanceof EngineError) || error.fault.kind !== 'refused') return undefined;
   const fault = notStarted(error.detail);

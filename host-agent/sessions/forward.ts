@@ -1,4 +1,4 @@
-/** A connection to a TCP port of a container, from the host as health checks make theirs. */
+/** A connection to a TCP port of a container, from the host, as for health checks. */
 import { connect } from 'node:net';
 import { decoder } from '../../lib/decode.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
@@ -16,7 +16,7 @@ const decodeControl = decoder(ClientControl);
 /** There is one stream each way. */
 const channel = 0;
 
-/** @param isLocal false: the engine is on another machine, reached by published ports alone */
+/** @param isLocal `false` if the engine is on another machine, reached by published ports alone */
 export const forwardKind = (isLocal: boolean, places: Seats): SessionKind => ({
   name: 'forward',
   places,
@@ -73,7 +73,7 @@ function portTo(endpoint: { readonly host: string; readonly port: number }, port
     },
     onRoom: () => pump.pump(),
     onEnd: () => {
-      // What was written before the end still arrives.
+      // Bytes that were written before the end still arrive.
       if (ended.client && ended.container) stream.destroySoon();
       else pump.stop();
     },

@@ -1,14 +1,14 @@
 /**
  * Processes of containers as this machine sees them. A process is touched only if it belongs to the
- * container: numbers of processes are used again.
+ * container: process ids are used again.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { limits } from '../../schemas/limits.ts';
 
 export interface ProcessTree {
-  /** @throws where it is gone, or may not be signalled */
+  /** @throws if it is gone, or may not be signalled */
   signal(pid: number, dockerId: string, signal: NodeJS.Signals): Promise<void>;
-  /** Kills it and all that it has started, but what has left for a parent of its own. */
+  /** Kills it and its descendants, except those that have moved to a parent of their own. */
   kill(pid: number, dockerId: string): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export function parentIn(stat: string): number | undefined {
   return parent === undefined ? undefined : Number(parent);
 }
 
-/** By parent. */
+/** Child processes, by parent. */
 export function childrenIn(parents: ReadonlyMap<number, number>): ReadonlyMap<number, readonly number[]> {
   const children = new Map<number, number[]>();
   for (const [pid, parent] of parents) {
@@ -29,7 +29,7 @@ export function childrenIn(parents: ReadonlyMap<number, number>): ReadonlyMap<nu
   return children;
 }
 
-/** Those below `root`, and itself. */
+/** `root` and its descendants. */
 export function below(root: number, children: ReadonlyMap<number, readonly number[]>): ReadonlySet<number> {
   const tree = new Set([root]);
   // A set is walked to its end, also over what is added meanwhile.
@@ -81,7 +81,7 @@ export function createProcessTree({
     send(pid, which);
   };
 
-  /** A process that has just ended needs none. */
+  /** A process that has just ended needs no signal. */
   const sendIfThere = (pid: number, which: NodeJS.Signals): void => {
     try {
       send(pid, which);
@@ -90,7 +90,7 @@ export function createProcessTree({
     }
   };
 
-  /** One look at one kill; ends it where none is found that was not stopped before. */
+  /** One pass of one kill; ends the kill if it finds no process that was not stopped before. */
   const look = async (kill: Kill, children: ReadonlyMap<number, readonly number[]>): Promise<void> => {
     const { root, dockerId, stopped } = kill;
     const found = [...below(root, children)].filter((pid) => !stopped.has(pid));
@@ -133,7 +133,7 @@ export function createProcessTree({
     signal,
     kill: async (root, dockerId) => {
       await signal(root, dockerId, 'SIGSTOP');
-      // Stopped, none starts another while the agent looks.
+      // A stopped process starts no other while the agent walks.
       await new Promise<void>((done, failed) => {
         kills.add({ root, dockerId, stopped: new Set([root]), looks: 0, done, failed });
         void walk();

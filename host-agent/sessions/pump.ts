@@ -1,4 +1,4 @@
-/** A stream of the host's joined to a tunnel: neither side reads faster than the other takes. */
+/** Joins a stream of the host to a tunnel: neither side reads faster than the other takes. */
 import type { Duplex } from 'node:stream';
 import type { Tunnel } from '../../lib/tunnel/tunnel.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -12,22 +12,22 @@ export interface Piece {
 export interface PumpParts {
   readonly stream: Duplex;
   readonly tunnel: Tunnel;
-  /** What a chunk of the stream has for the client; may throw. */
+  /** The pieces of a chunk of the stream for the client; may throw. */
   readonly split: (chunk: Buffer) => readonly Piece[];
   /** The stream has been read to its end, and all of it was sent. */
   readonly onRead: () => void;
   readonly onFailed: (error: Error) => void;
-  /** It takes no more writes, after it has been read to its end. */
+  /** The stream takes no more writes, after it has been read to its end. */
   readonly onClosed?: () => void;
 }
 
 export class Pump {
   readonly #parts: PumpParts;
-  /** Read, and without room in the tunnel yet. */
+  /** Pieces that were read, and for which the tunnel has no room yet. */
   #pieces: Piece[] = [];
   #isRead = false;
   #isOver = false;
-  /** Written, and not taken by the stream yet. */
+  /** Bytes that were written, and that the stream has not taken yet. */
   #unwritten = 0;
 
   constructor(parts: PumpParts) {
@@ -59,7 +59,7 @@ export class Pump {
       }
       const size = Math.min(stream.readableLength, tunnel.room(), limits.tunnelMessageBytes);
       if (tunnel.room() === 0) return;
-      // Without a size it asks for more, and answers null.
+      // `read` without a size asks for more, and returns null.
       const chunk = (size === 0 ? stream.read() : stream.read(size)) as Buffer | null;
       if (chunk === null) return;
       try {
@@ -75,7 +75,7 @@ export class Pump {
   write(bytes: Uint8Array): void {
     const { stream, tunnel } = this.#parts;
     if (!stream.writable) {
-      // Nobody reads it any more.
+      // Nobody reads the stream any more.
       tunnel.took(bytes.length);
       return;
     }
@@ -93,7 +93,7 @@ export class Pump {
     this.#parts.stream.destroy();
   }
 
-  /** False: there is no room for all of them. */
+  /** @returns `false` if there is no room for all of them */
   #sendPieces(): boolean {
     const { tunnel } = this.#parts;
     for (let first = this.#pieces[0]; first !== undefined; first = this.#pieces[0]) {

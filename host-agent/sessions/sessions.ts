@@ -1,6 +1,6 @@
 /**
- * The sessions that gateways open at this host (ADR 39). A ring has no content: the agent asks what
- * the session is about, finds the container, and lets the kind of the session take it up.
+ * The sessions that gateways open at this host (ADR 39). A ring has no content: the agent asks for
+ * the subject of the session, finds the container, and lets the kind of the session handle it.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -25,19 +25,19 @@ import type { Metrics } from '../metrics.ts';
 import { loggedFault, sessionFault } from './faults.ts';
 import type { SessionTarget } from './target.ts';
 
-/** The time of an agent's request for what a session is about. */
+/** The timeout of an agent's request for the subject of a session. */
 const sessionFetchMs = 3000;
 
 const decodeAnswer = messageDecoder(SessionAnswer);
 
-/** Takes up sessions of one kind. */
+/** Handles sessions of one kind. */
 export interface SessionKind {
-  /** For the log and the metrics. */
+  /** The name in the log and the metrics. */
   readonly name: string;
   isOf(about: SessionAbout): boolean;
-  /** Of this host and of each container; kinds may share them. */
+  /** The bounds for this host and for each container; kinds may share them. */
   readonly places: Seats;
-  /** At which the end of such a session is logged. */
+  /** The level at which the end of such a session is logged. */
   readonly logLevel: 'info' | 'debug';
   /**
    * Prepares what the session needs; it is open once its port is there. The port's `onEnd` is
@@ -63,7 +63,9 @@ export interface Sessions {
   stop(): void;
 }
 
-/** What a gateway has sent into a tunnel before the agent knows what the session is about. */
+/**
+ * The messages of a gateway in a tunnel that came before the agent knew the subject of the session.
+ */
 interface Early {
   readonly messages: Uint8Array[];
 }
@@ -129,7 +131,7 @@ export function createSessions(parts: SessionsParts): Sessions {
   };
 
   const ring = async (nc: NatsConnection, agent: Sender, session: string): Promise<void> => {
-    // A host that makes this agent hear rings makes it ask no more often than this.
+    // A flood of rings makes the agent ask no more often than this.
     if (isStopping || early.size >= limits.sessionFetches) return;
     early.set(session, { messages: [] });
     try {
@@ -176,7 +178,7 @@ function keepEarly(early: Early | undefined, content: Uint8Array): void {
 }
 const earlyMessages = 8;
 
-/** What is under way when a connection breaks or is closed may be lost. */
+/** Messages under way when a connection breaks or is closed may be lost, so its tunnels end. */
 async function endWhenCut(nc: NatsConnection, tunnels: Tunnels): Promise<void> {
   const lost = { reason: 'lost', message: 'the host lost its connection to NATS' } as const;
   for await (const { type } of nc.status()) if (type === 'disconnect') tunnels.endAll(lost);

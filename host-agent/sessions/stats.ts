@@ -1,4 +1,4 @@
-/** What a container uses, once a second, to a gateway that somebody asked (usage/live-stats.ts). */
+/** The use of a container, once a second, for gateways that asked for it (usage/live-stats.ts). */
 import { Seats } from '../../lib/seats.ts';
 import type { StatsMessage } from '../../schemas/wire/session.ts';
 import type { LiveStats } from '../usage/live-stats.ts';
@@ -10,13 +10,13 @@ const statsPerHost = 2048;
 
 export const statsKind = (liveStats: Pick<LiveStats, 'watch'>): SessionKind => ({
   name: 'stats',
-  // Of their own: people who watch leave room for a shell.
+  // The bounds are separate: people who watch leave room for a shell.
   places: new Seats({ inAll: statsPerHost, perClient: statsPerContainer }),
   logLevel: 'debug',
   isOf: ({ stats }) => stats !== undefined,
   open: ({ dockerId }, _about, tunnel) => {
     let unsent: StatsMessage | undefined;
-    /** A gateway that has not dealt with the earlier ones gets the newest when it has. */
+    /** A gateway that has not handled the earlier ones gets the newest when it has. */
     const send = (): void => {
       if (unsent !== undefined && tunnel.control(unsent)) unsent = undefined;
     };

@@ -7,16 +7,16 @@ import type { Wanted } from '../desired/wanted.ts';
 export interface SessionTarget {
   readonly dockerId: string;
   readonly run: RunId;
-  /** Its own address on the bridge of the containers; undefined: it has none. */
+  /** Its own address on the bridge of the containers; `undefined` if it has none. */
   readonly ip: string | undefined;
-  /** The ports that it publishes, where it can be reached from another machine. */
+  /** The ports that it publishes, at addresses that other machines reach. */
   readonly addresses: Running['addresses'];
 }
 type Running = Extract<Found['state'], { phase: 'running' }>;
 
 /**
- * The container as its owner placed it here. A gateway is not asked whose it is: the desired set
- * says so, and the labels on the engine.
+ * The container as its owner placed it here. The gateway is not asked for its tenant: the desired
+ * set names it, and so do the labels on the engine.
  */
 export async function targetOf(
   engine: Pick<CachedEngine, 'idsOf' | 'inspect' | 'endOf'>,

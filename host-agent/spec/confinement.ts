@@ -1,11 +1,11 @@
 /**
- * What a container may do on its host's kernel: capabilities, privileges, and limits other than CPU
- * and memory. Pure.
+ * The rights of a container on its host's kernel: capabilities, privileges, and limits other than
+ * CPU and memory. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 
 /**
- * What Docker gives by default, without NET_RAW: on the bridge that tenants share, raw sockets
+ * Docker's default capabilities, without NET_RAW: on the bridge that tenants share, raw sockets
  * would let one answer ARP for another. An operator may grant any of these; the others would open a
  * way to the host.
  */
@@ -27,9 +27,9 @@ export const grantableCapabilities = [
 export type Capability = (typeof grantableCapabilities)[number];
 
 /**
- * What the entrypoints of ordinary images need: to own a data folder (CHOWN, FOWNER, DAC_OVERRIDE),
- * to drop to an unprivileged user (SETUID, SETGID), to signal that user's processes (KILL), to
- * listen below port 1024.
+ * The capabilities that the entrypoints of ordinary images need: to own a data folder (CHOWN,
+ * FOWNER, DAC_OVERRIDE), to drop to an unprivileged user (SETUID, SETGID), to signal that user's
+ * processes (KILL), to listen below port 1024.
  */
 export const defaultCapabilities: readonly Capability[] = [
   'CHOWN',
@@ -42,7 +42,7 @@ export const defaultCapabilities: readonly Capability[] = [
 ];
 
 /**
- * `CAP_CHOWN, kill` → CHOWN, KILL; `none` → none at all; undefined where one is unknown or must not
+ * `CAP_CHOWN, kill` → CHOWN, KILL; `none` → none at all; `undefined` if one is unknown or must not
  * be granted.
  */
 export function parseCapabilities(text: string): readonly Capability[] | undefined {
@@ -55,7 +55,7 @@ export function parseCapabilities(text: string): readonly Capability[] | undefin
 /** A core dump would write the container's memory to the host's disk. */
 export const ulimits = [{ Name: 'core', Soft: 0, Hard: 0 }] as const;
 
-/** Members of `HostConfig`. The engine's seccomp profile stays as it is: none is named. */
+/** Members of `HostConfig`. None is named for seccomp, so the engine's default profile stays. */
 export const confinement = (capabilities: readonly Capability[]) => ({
   CapDrop: ['ALL'],
   CapAdd: [...capabilities],

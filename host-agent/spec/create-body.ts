@@ -18,9 +18,9 @@ const engineCpuMillisMin = 10;
 const { process: processField, files: filesField, network: networkField } = containerFields;
 
 /**
- * A hash of what a running container cannot change: when it differs, the agent makes the container
- * again. It begins with the version of this function, so that a later agent can adopt what this one
- * made.
+ * A hash of the parts of a container that cannot change while it runs: when it differs, the agent
+ * makes the container again. It begins with the version of this function, so that a later agent can
+ * adopt the containers of this one.
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
@@ -32,9 +32,9 @@ export function specHash(container: DesiredContainer): string {
     Object.entries(env).sort(([left], [right]) => (left < right ? -1 : 1)),
     secret_refs.map(({ env, secret }) => [env, secret]),
     config_files.map(({ path, content, mode }) => [path, content, mode ?? null]),
-    // Only where there is one, so that other containers keep their hash.
+    // Included only if there is one, so that other containers keep their hash.
     ...(healthcheck === undefined ? [] : [healthcheck]),
-    // Names and versions: another value is another version.
+    // Names and versions: another value has another version.
     ...(usesIn(secrets).length === 0 ? [] : [orderedUses(secrets)]),
     ...(part === undefined ? [] : [processField.canonical(part)]),
     ...(files === undefined ? [] : [['files', filesField.canonical(files)]]),
@@ -48,7 +48,7 @@ const hash = (value: unknown): string => createHash('sha256').update(JSON.string
 /** `80` and `"80"` → `"80/tcp"`. */
 export const portKey = (port: Port): string => (String(port).includes('/') ? String(port) : `${port}/tcp`);
 
-/** @param hostCpuMillis what the engine's host has: the engine refuses more */
+/** @param hostCpuMillis the CPU of the engine's host: the engine refuses more */
 export function limitsOf({ cpu_millis, mem_bytes }: DesiredContainer, hostCpuMillis: number): EngineLimits {
   const cpuMillis = Math.max(engineCpuMillisMin, Math.min(cpu_millis, hostCpuMillis));
   return { Memory: mem_bytes, MemorySwap: mem_bytes, NanoCpus: cpuMillis * 1_000_000 };
@@ -57,11 +57,11 @@ export function limitsOf({ cpu_millis, mem_bytes }: DesiredContainer, hostCpuMil
 /** The engine's host, as far as limits depend on it. */
 export interface LimitingHost {
   readonly cpuMillis: number;
-  /** What its kernel can't hold a container to. */
+  /** The settings that its kernel cannot enforce. */
   readonly unkept: readonly (keyof KeptSettings)[];
 }
 
-/** What a container keeps, whatever somebody changes by hand. */
+/** The settings that a container keeps, whatever somebody changes by hand. */
 export function settingsOf(container: DesiredContainer, { cpuMillis, unkept }: LimitingHost): Partial<KeptSettings> {
   const all: KeptSettings = {
     ...limitsOf(container, cpuMillis),
@@ -81,7 +81,7 @@ export interface CreateInput {
   readonly container: DesiredContainer;
   readonly reference: string;
   readonly imageId: string;
-  /** The image that its registry gave for the reference; undefined: it came from none. */
+  /** The image that its registry gave for the reference; `undefined` if it came from none. */
   readonly resolved?: ImageSeen | undefined;
   /** Names of the image's labels. */
   readonly imageLabels: readonly string[];
@@ -94,9 +94,9 @@ export interface CreateInput {
   readonly publishAddress: string;
   readonly hostCpuMillis: number;
   readonly capabilities: readonly Capability[];
-  /** A quota of its writable layer, where the engine's storage keeps one. */
+  /** A quota of its writable layer, in bytes; `null` if the engine's storage keeps none. */
   readonly diskBytes: number | null;
-  /** The engine's id of the sandbox that it runs in; null: it has a network of its own. */
+  /** The engine's id of the sandbox that it runs in; `null` if it has a network of its own. */
   readonly sandbox: string | null;
 }
 
@@ -120,12 +120,12 @@ export function createBody({
   diskBytes,
   sandbox,
 }: CreateInput): ContainerBody {
-  // In a sandbox, the sandbox publishes.
+  // A container in a sandbox publishes nothing itself.
   const ports = sandbox === null ? container.ports.map(portKey) : [];
   const { program, hostConfig } = processOf(container);
   return {
     ...program,
-    // By id: the image that was checked, whatever its tag names now.
+    // By id, so that it is the image that was checked, whatever its tag names now.
     Image: imageId,
     Env: Object.entries({ ...container.env, ...secrets }).map(([name, value]) => `${name}=${value}`),
     Labels: {

@@ -1,6 +1,6 @@
 /**
  * The health check that a container is made with. Every member is sent, and none is zero: the
- * engine takes what is absent or zero from the image, and its own bounds are a millisecond. Pure.
+ * engine takes absent and zero members from the image, and its own bounds are a millisecond. Pure.
  */
 import { engineCheckOf, policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -10,16 +10,20 @@ import type { ImageCheck } from '../docker/answers.ts';
 const nanosPerSecond = 1_000_000_000;
 const nanos = (seconds: number): number => seconds * nanosPerSecond;
 
-/** As the engine has it: the check of the image is switched off. */
+/** The engine's form of a check that is switched off, so that the image's does not apply. */
 const noCheck = { Test: ['NONE'] } as const;
 
-/** The engine's own, where an image says nothing (Docker Engine API, `HealthConfig`). */
+/**
+ * The engine's defaults for members that an image leaves out (Docker Engine API, `HealthConfig`).
+ */
 const engineDefaults = { interval: 30, timeout: 30, startInterval: 5, retries: 3 } as const;
 
-/** Less than any check takes, and not zero. */
+/** Nanoseconds: less than any check takes, and not zero. */
 const leastStartPeriod = 1_000_000;
 
-/** What a policy says; undefined: the check of the image, if it declares one. */
+/**
+ * The check of a container's policy; `undefined` to use the check of the image, if there is one.
+ */
 export function policyCheckOf(container: DesiredContainer) {
   const policy = policyOf(container);
   if (policy.no_check === true) return { Test: ['NONE'] };
@@ -34,7 +38,7 @@ export function policyCheckOf(container: DesiredContainer) {
   };
 }
 
-/** @param ofImage what the image declares */
+/** @param ofImage the check that the image declares */
 export function sentCheck(container: DesiredContainer, ofImage: ImageCheck | null | undefined) {
   const check = policyCheckOf(container);
   if (check === undefined) return boundedCheck(ofImage);
@@ -43,13 +47,13 @@ export function sentCheck(container: DesiredContainer, ofImage: ImageCheck | nul
   return { ...check, StartPeriod, StartInterval: nanos(engineDefaults.startInterval) };
 }
 
-/** As the engine reads it: 0 is not said. */
+/** A number of the engine, where 0 means absent. */
 const orElse = (given: number | undefined, fallback: number): number =>
   given === undefined || given === 0 ? fallback : given;
 
 /**
- * Within the bounds of a policy's. A check without a command is none: it makes an engine of 20.10
- * crash.
+ * The image's check within the bounds of a policy's. A check without a command is left out: it
+ * makes an engine of 20.10 crash.
  */
 function boundedCheck(ofImage: ImageCheck | null | undefined) {
   const { Test, Interval, Timeout, StartPeriod, StartInterval, Retries } = ofImage ?? {};

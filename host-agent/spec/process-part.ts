@@ -4,9 +4,7 @@ import { sizeBytes } from '../../schemas/quantity.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { ulimits } from './confinement.ts';
 
-/**
- * Members of a create's body and of its `HostConfig`; what is not declared is left to the image.
- */
+/** Members of a create's body and of its `HostConfig`; undeclared members are left to the image. */
 export function processOf({ process: part = {} }: Pick<DesiredContainer, 'process'>) {
   const { entrypoint, command, user, working_dir, tmpfs, shm_size, init, read_only, ulimits: given } = part;
   const ofTmpfs = Object.entries(tmpfs ?? {}).map(([path, size]) => [path, `size=${sizeBytes(size)}`]);

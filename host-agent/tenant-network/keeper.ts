@@ -1,7 +1,7 @@
 /**
- * Brings the kernel to what the agent desires, and keeps it so. Each pass looks at what is there
- * and repairs the difference: events of the kernel only wake it, because some changes send none.
- * What can't be done for one container is said of that container alone.
+ * Brings the kernel to the desired state, and keeps it there. Each pass reads the actual state and
+ * repairs the difference: events of the kernel only wake it, because some changes send none. A
+ * failure for one container is reported for that container alone.
  */
 import { readFileSync } from 'node:fs';
 import Type, { type Static } from 'typebox';
@@ -37,11 +37,11 @@ import { elementsOf, marksOf, tableChange, wayOutTable, wholeTable, type Element
 import type { Attachment, DesiredNetwork, NetworkState, ServedPeers } from '../../schemas/wire/net.ts';
 
 export interface KeeperOptions {
-  /** Name of the router namespace: another one for each cluster and host. */
+  /** The name of the router namespace, which differs for each cluster and host. */
   readonly router: string;
-  /** Where the engine has the files of its namespaces. */
+  /** The folder with the files of the engine's namespaces. */
   readonly namespaces: string;
-  /** Of this host's end of the mesh. */
+  /** The keys of this host's end of the mesh. */
   readonly meshKeys: WireguardKeys;
   readonly log: Log;
 }
@@ -63,13 +63,13 @@ interface WireguardLink {
 /** The configuration that an interface of WireGuard has. */
 interface Known {
   readonly text: string;
-  /** When it was compared with what the interface says, by the monotonic clock. */
+  /** The time of the last comparison with the interface's own output, by the monotonic clock. */
   readonly comparedMs: number;
-  /** What the interface said then; absent: it has been set since. */
+  /** The output of the interface at that time; absent if it has been set since. */
   readonly printed?: string;
 }
 
-/** What the kernel is to have, as it follows from what is desired. */
+/** The kernel's state as it follows from the desired one. */
 interface Drawn {
   readonly of: DesiredNetwork;
   readonly elements: Elements;
@@ -78,20 +78,20 @@ interface Drawn {
 }
 
 const decodeLinks = decoder(Type.Array(Link));
-/** Of a route or a neighbour; a route that refuses has no link. */
+/** Routes or neighbours; a route that refuses has no link. */
 const decodePlaces = decoder(Type.Array(Type.Object({ dst: Type.String(), dev: Type.Optional(Type.String()) })));
 
-/** What is looked at, in one run of a shell, and what it prints after each. */
+/** The arguments of `ip` in one run of a shell, and the line that it prints after each output. */
 const looks = ['address', '-4 route', '-6 route', '-4 neigh', '-6 neigh'];
 const lookEnd = '--';
 
-/** Between two comparisons of an interface of WireGuard with what it is to be. */
+/** The time between two comparisons of a WireGuard interface with its configuration. */
 const compareMs = 10 * seconds;
 
-/** Peers that are named in one command. */
+/** The most peers in one command. */
 const removedAtOnce = 500;
 
-/** Looks at a wireguard-go that was just started. */
+/** Checks of a wireguard-go that was just started. */
 const answerAttempts = 40;
 const answerPauseMs = 50;
 
@@ -101,14 +101,14 @@ const setSysctls = (all: readonly (readonly [string, string])[]): string =>
 export class Keeper {
   readonly #options: KeeperOptions;
   #marks: Marks = new Map();
-  /** What was drawn last; a look at the kernel costs what is attached, and not what is known. */
+  /** The last result of `#draw`; a pass costs as much as there are attachments, and not members. */
   #drawn: Drawn | undefined;
   /**
-   * What the kernel's sets hold, and its rules as it listed them; undefined: the table is to be set
-   * whole.
+   * The content of the kernel's sets, and its rules as it listed them; `undefined` if the whole
+   * table is to be set.
    */
   #table: { readonly elements: Elements; readonly rules: string } | undefined;
-  /** What was set on each link, to see what it lacks. */
+  /** The commands for the sides of each link, to find what it lacks. */
   readonly #sides = new Map<string, string>();
   readonly #configurations = new Map<string, Known>();
 
@@ -116,7 +116,7 @@ export class Keeper {
     this.#options = options;
   }
 
-  /** One pass. Throws where nothing at all can be done. */
+  /** One pass. Throws if nothing at all can be done. */
   async keep(desired: DesiredNetwork): Promise<NetworkState> {
     const { router } = this.#options;
     if ((await ensureRouter(router)) === 'made') {
@@ -127,12 +127,14 @@ export class Keeper {
       await runTool(inRouter(router, ['sh', '-c', script]));
     }
     if (this.#drawn?.of !== desired) this.#drawn = this.#draw(desired);
-    // First the rules: what was taken away is cut before anything else.
+    // The rules come first: removed members are cut before anything else.
     await this.#keepRules(this.#drawn);
     return this.#keepLinks(this.#drawn);
   }
 
-  /** What the interfaces of VPN networks say of their peers. Throws where one does not answer. */
+  /**
+   * The state of the peers of VPN networks, from their interfaces. Throws if one does not answer.
+   */
   async peers({ vpn }: DesiredNetwork): Promise<ServedPeers> {
     const { router } = this.#options;
     const served = vpn.filter(({ server }) => server !== null);
@@ -143,7 +145,7 @@ export class Keeper {
       return [
         name,
         {
-          // Its index is never given again.
+          // The index of an interface is never used again.
           link: `${bootId()} ${shown.split(':', 1)[0]}`,
           peers: peersIn(lines),
         },
@@ -152,7 +154,7 @@ export class Keeper {
     return Object.fromEntries(await Promise.all(all));
   }
 
-  /** What the kernel is to have for it. */
+  /** The kernel's state for a desired network. */
   #draw(desired: DesiredNetwork): Drawn {
     const { attached, ranges, vpn } = desired;
     const { router, meshKeys } = this.#options;
@@ -214,8 +216,8 @@ export class Keeper {
   }
 
   /**
-   * The rules without what counts, and without the elements, whose listing takes seconds: of the
-   * whole namespace, because nft (1.0.6) fetches the elements of a table that it is asked for.
+   * The rules without counters, and without the elements, whose listing takes seconds: of the whole
+   * namespace, because nft (1.0.6) fetches the elements of a table that it is asked for.
    */
   async #listRules(): Promise<string | undefined> {
     const list = ['nft', '--stateless', '--terse', 'list', 'ruleset', 'inet'];
@@ -307,7 +309,7 @@ export class Keeper {
     }
   }
 
-  /** The containers of this host are attached also where the mesh does not work. */
+  /** The containers of this host are attached even if the mesh does not work. */
   async #keepMesh(
     { of: desired, mesh: wanted }: Drawn,
     link: Link | undefined,
@@ -323,7 +325,10 @@ export class Keeper {
     return { key: meshKeys.publicKey, message: await this.#keepWireguard(link, wanted, places) };
   }
 
-  /** Makes the interface and its routes, or repairs them. @returns why it does not work */
+  /**
+   * Makes the interface and its routes, or repairs them.
+   * @returns the reason why it does not work
+   */
   async #keepWireguard(
     link: Link | undefined,
     { name, configuration, mtu, routes }: WireguardLink,
@@ -347,7 +352,7 @@ export class Keeper {
     }
   }
 
-  /** Sets the peers that have changed, where it is known what the interface has. */
+  /** Sets the peers that have changed, if the interface's configuration is known. */
   async #configure(name: string, configuration: string): Promise<void> {
     const known = this.#configurations.get(name);
     this.#configurations.delete(name);
@@ -366,8 +371,9 @@ export class Keeper {
   }
 
   /**
-   * Setting it again could cost a packet, so the interface of an earlier run is compared first; and
-   * now and then each is, because somebody may have changed it by hand.
+   * `true` if the interface has its configuration. Setting it again could cost a packet, so the
+   * interface of an earlier run is compared first; and each one is compared now and then, because
+   * somebody may have changed it by hand.
    */
   async #isConfigured(name: string, configuration: string): Promise<boolean> {
     const known = this.#configurations.get(name);
@@ -409,7 +415,8 @@ export class Keeper {
     await this.#inSandbox(attachment.namespace, async (enter) => {
       if (!isUp) {
         if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
-        // One that an earlier run of this program, or another agent, has left in it.
+        // Removes an interface that an earlier run of this program, or another agent, has left in
+        // it.
         await enter(inSandbox(['sh', '-c', `ip link delete ${containerLink} 2>/dev/null || true`]), '');
         await enter(['ip', '-n', router, '-batch', '-'], makeLink(attachment, '/proc/self/fd/3', desired.mtu));
       }
@@ -424,7 +431,7 @@ export class Keeper {
 
   /**
    * The interfaces of the router namespace by name, and its routes and neighbours as `<kind>
-   * <address> <interface>`: the kernel announces no IPv4 route that falls with its link.
+   * <address> <interface>`: the kernel sends no event for an IPv4 route that goes with its link.
    */
   async #look(): Promise<{ there: Map<string, Link>; places: ReadonlySet<string> }> {
     const script = looks.map((what) => `ip -j ${what} show && echo ${lookEnd}`).join(' && ');
@@ -443,11 +450,11 @@ export class Keeper {
 }
 
 /**
- * Makes the interface in the host's namespace, where its socket stays, and moves it. Where the
- * kernel has no WireGuard, wireguard-go does the same in a process, which outlives this one.
+ * Makes the interface in the host's namespace, where its socket stays, and moves it. If the kernel
+ * has no WireGuard, wireguard-go does the same in a process, which outlives this one.
  */
 async function makeWireguardLink(router: string, name: string): Promise<void> {
-  // One that an earlier run did not get to move.
+  // An earlier run may have left one that it did not move.
   await runTool(['ip', 'link', 'delete', name]).catch(() => '');
   try {
     await runTool(['ip', 'link', 'add', name, 'type', 'wireguard']);
@@ -461,7 +468,7 @@ async function makeWireguardLink(router: string, name: string): Promise<void> {
   await runTool(['ip', 'link', 'set', name, 'netns', router]);
 }
 
-/** It returns before its process takes configurations. */
+/** Waits until wireguard-go takes configurations: it returns before its process does. */
 async function isAnswering(name: string): Promise<void> {
   for (let attempt = 1; attempt < answerAttempts; attempt++) {
     const isThere = await runTool(['wg', 'show', name, 'listen-port']).then(
@@ -473,7 +480,7 @@ async function isAnswering(name: string): Promise<void> {
   }
 }
 
-/** Of this start of the machine. */
+/** The id of this start of the machine. */
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

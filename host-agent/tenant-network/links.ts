@@ -16,9 +16,9 @@ const wayOutMac = '02:00:00:00:00:02';
 /** Behind that interface, as the router sees it. */
 const wayOutAddress = '169.254.1.2';
 
-/** Of all ends in the router namespace: each link is a network of its own. */
+/** The hardware address of all ends in the router namespace: each link is a network of its own. */
 const routerMac = 'ee:ee:ee:ee:ee:ee';
-/** The router, as every container sees it. */
+/** The router's addresses in every container. */
 const gateway = { ipv4: '169.254.1.1', ipv6: 'fe80::1' } as const;
 export const linkPrefix = 'lsc';
 export const containerLink = 'ls0';
@@ -38,14 +38,14 @@ export function macOf(id: string): string {
 
 const lines = (all: readonly (string | false)[]): string => all.filter((line) => line !== false).join('\n') + '\n';
 
-/** In the router namespace. `namespace`: a path that leads to the sandbox's. */
+/** Runs in the router namespace. @param namespace a path of the sandbox's namespace */
 export function makeLink(attachment: Attachment, namespace: string, mtu: number): string {
   const link = linkOf(attachment);
   const peer = `peer name ${containerLink} mtu ${mtu} address ${macOf(attachment.id)} netns ${namespace}`;
   return lines([`link add ${link} mtu ${mtu} address ${routerMac} type veth ${peer}`]);
 }
 
-/** In the router namespace, as often as you like. */
+/** Runs in the router namespace. May be repeated. */
 export function routerSide(attachment: Attachment): string {
   const { id, ipv4, ipv6 } = attachment;
   const link = linkOf(attachment);
@@ -60,12 +60,12 @@ export function routerSide(attachment: Attachment): string {
   ]);
 }
 
-/** Takes away routes to VPN peers, which `containerSide` adds. */
+/** Removes the routes to VPN peers that `containerSide` adds. */
 export const withoutPools = ['-4', '-6']
   .map((family) => `ip ${family} route flush dev ${containerLink} proto ${poolProtocol}`)
   .join(' && ');
 
-/** In the sandbox's namespace, as often as you like. */
+/** Runs in the sandbox's namespace. May be repeated. */
 export function containerSide(
   { tenant, ipv4, ipv6 }: Attachment,
   desired: Pick<DesiredNetwork, 'ranges' | 'vpn'>,
@@ -120,24 +120,24 @@ export const wayOutSide = (pools: readonly string[]): string =>
 
 type Sysctl = readonly [path: string, value: string];
 
-/** Of the router namespace, once. */
+/** Set once in the router namespace. */
 export const routerSysctls: readonly Sysctl[] = [
   ['ipv4/ip_forward', '1'],
   ['ipv6/conf/all/forwarding', '1'],
-  // An end has its addresses at once, and none that it made itself.
+  // Makes an end's addresses usable at once, and keeps it from making its own.
   ['ipv6/conf/default/accept_dad', '0'],
   ['ipv6/conf/default/addr_gen_mode', '1'],
   ['ipv4/conf/all/rp_filter', '0'],
   ['ipv4/conf/default/rp_filter', '0'],
-  // A refusal is an answer, each time.
+  // Every refusal gets an answer.
   ['ipv4/icmp_ratelimit', '0'],
   ['ipv6/icmp/ratelimit', '0'],
 ];
 
-/** Of the namespace of the way out. */
+/** Set in the namespace of the way out. */
 export const wayOutSysctls: readonly Sysctl[] = [['ipv4/ip_forward', '1']];
 
-/** Of a sandbox's namespace, when `ls0` is there. The engine switches IPv6 off in it. */
+/** Set in a sandbox's namespace when `ls0` is there. The engine switches IPv6 off in it. */
 export const containerSysctls: readonly Sysctl[] = [
   ['ipv6/conf/lo/disable_ipv6', '0'],
   [`ipv6/conf/${containerLink}/disable_ipv6`, '0'],

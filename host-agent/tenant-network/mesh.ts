@@ -1,25 +1,27 @@
 /**
  * The mesh between hosts: one WireGuard interface in the router namespace. Each host is a peer with
  * the addresses of the members that run there, and with no others, so none can speak for another's
- * containers. What leads to no container of this host goes to the mesh. Pure.
+ * containers. Packets to no container of this host go to the mesh. Pure.
  */
 import { createHash } from 'node:crypto';
 import { bracketed } from '../../schemas/host-name.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import type { Attachment, DesiredNetwork } from '../../schemas/wire/net.ts';
 
-/** The same name in the host's namespace, where it is made, and in the router's. */
+/** The name of the interface, in the host's namespace, where it is made, and in the router's. */
 export const meshLinkOf = (router: string): string =>
   `lsm${createHash('sha256').update(router).digest('hex').slice(0, 12)}`;
 
-/** A container or a VPN peer that another host leads to. */
+/** A container or a VPN peer that is reached through another host. */
 export interface Away extends Pick<Attachment, 'tenant' | 'ipv4'> {
   readonly host: HostKey;
   readonly ipv6: string | null;
   readonly isPeer: boolean;
 }
 
-/** Members on other hosts. One that is attached here is here, whatever the list says. */
+/**
+ * Members on other hosts. A member that is attached here counts as here, whatever the list says.
+ */
 export function away({ attached, members, mesh, vpn }: DesiredNetwork): Away[] {
   if (mesh === null) return [];
   const here = new Set(attached.map(({ id }) => id));
@@ -34,7 +36,7 @@ export function away({ attached, members, mesh, vpn }: DesiredNetwork): Away[] {
 }
 
 /**
- * The configuration, as `wg syncconf` reads it. Of two hosts that claim one key, one alone has it:
+ * The configuration for `wg syncconf`. If two hosts claim one key, only one of them gets it:
  * WireGuard would give that peer the addresses of both.
  */
 export function meshConfiguration(

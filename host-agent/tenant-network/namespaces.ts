@@ -7,7 +7,7 @@ import { closeSync, fstatSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path';
 import { ToolError, runTool } from './tools.ts';
 
-/** Where `ip netns` keeps the files of namespaces that have a name. */
+/** The folder in which `ip netns` keeps the files of namespaces that have a name. */
 const namedFolder = '/run/netns';
 
 export class NamespaceError extends Error {
@@ -47,7 +47,8 @@ export interface OpenNamespace {
 
 /**
  * Opens the namespace of a sandbox.
- * @param folder of the engine's namespaces; a file elsewhere is refused, also through a link
+ * @param folder the folder of the engine's namespaces; a file elsewhere is refused, also through a
+ * link
  * @throws NamespaceError
  */
 export function openSandbox(file: string, folder: string, router: string): OpenNamespace {

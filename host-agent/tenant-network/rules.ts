@@ -1,9 +1,9 @@
 /**
- * Who may send to whom in the router namespace, as a table of nftables. A packet is of a tenant by
- * the interface and the source address that it came with, both together: in IPv6 a process needs no
- * right to send from any address. It is let through to the members of that tenant alone. Between
- * containers nothing is tracked, so both directions are looked up, and a member that goes is cut at
- * once. Pure.
+ * The rules of the router namespace that decide who may send to whom, as a table of nftables. The
+ * tenant of a packet follows from both its interface and its source address: in IPv6 a process
+ * needs no right to send from any address. It is let through to the members of that tenant alone.
+ * Connections between containers are not tracked, so both directions are looked up, and a removed
+ * member is cut at once. Pure.
  */
 import { containerLink, wayOutPrefix } from './links.ts';
 import type { Attachment } from '../../schemas/wire/net.ts';
@@ -15,14 +15,14 @@ const queriesPerSecond = 1000;
 /** One element of a set or a map, after the set's name: `peer4 { 10.0.0.1 . 1 }`. */
 export type Element = string;
 
-/** What the sets hold, for each member by what it is of it: the same text, the same elements. */
+/** The elements of the sets, by a text for each member: the same text has the same elements. */
 export type Elements = ReadonlyMap<string, readonly Element[]>;
 
 /** A member, and the interface of the router namespace that leads to it. */
 export interface Placed extends Pick<Attachment, 'tenant' | 'ipv4'> {
   readonly ipv6: string | null;
   readonly link: string;
-  /** It is a VPN peer, which containers only answer. */
+  /** `true` for a VPN peer, which containers only answer. */
   readonly isPeer: boolean;
   /** Whether it reaches the internet by the way out of this host. */
   readonly isLetOut?: boolean;
@@ -47,9 +47,10 @@ export function marksOf(tenants: Iterable<string>, before: Marks): Marks {
 }
 
 /**
- * What the sets hold. An address is of one tenant: of two that claim it, the first here has it.
+ * The elements of the sets. An address belongs to one tenant: of two that claim it, the first here
+ * has it.
  * @param resolvers their addresses, which every container may ask
- * @param before whose elements are used again, so that a change costs what changed
+ * @param before elements to use again, so that the cost of a change is that of the changed members
  */
 export function elementsOf(
   placed: readonly Placed[],
@@ -116,13 +117,13 @@ function declarations(elements: Elements): string[] {
   );
 }
 
-/** Who asks the resolvers, as the kernel counts it. */
+/** The set in which the kernel counts the queries of each asker. */
 const askers = (type: string, at: number): string =>
   `  set asking${at === 0 ? 4 : 6} {\n    type ${type}\n    size 65535\n    flags dynamic,timeout\n    timeout 10s\n  }`;
 
 /**
- * Input for `nft -f -`: the whole table, in place of the one before.
- * @param mesh interface of the mesh, which nothing passes twice
+ * Input for `nft -f -`: the whole table, in place of the last one.
+ * @param mesh the interface of the mesh, which nothing passes twice
  */
 export function wholeTable(elements: Elements, mesh: string): string {
   // A reset is an answer each time; the kernel sends few ICMP errors a second to one address.
@@ -146,7 +147,7 @@ export function wholeTable(elements: Elements, mesh: string): string {
     chain('sources', [
       'type filter hook prerouting priority -310; policy drop;',
       'iif "lo" accept',
-      // Connections of VPN peers alone are tracked, because containers answer them and open none.
+      // Only connections of VPN peers are tracked, because containers answer them and open none.
       ...families.flatMap(({ ip, family }) =>
         ['daddr', 'saddr'].map(
           (side) =>
@@ -160,7 +161,7 @@ export function wholeTable(elements: Elements, mesh: string): string {
       'iifname . ip6 saddr @own6 notrack meta mark set ip6 saddr map @tenant6 accept',
       'counter name spoofed',
     ]),
-    // Before routing, so that an address that nobody has and one of another tenant look the same.
+    // Before routing, so that an unused address and one of another tenant look the same.
     chain('destinations', [
       'type filter hook prerouting priority -150; policy accept;',
       'iif "lo" accept',
@@ -235,13 +236,13 @@ const families = [
   { ip: 'ip6', family: 6 },
 ] as const;
 
-/** Input for `nft -f -`: the difference, all or nothing. Empty: there is none. */
+/** Input for `nft -f -`: the difference, all or nothing. Empty if there is none. */
 export function tableChange(before: Elements, after: Elements): string {
   if (before === after) return '';
   const added = new Set(onlyIn(after, before));
   const gone = onlyIn(before, after);
   const deleted = new Set(gone);
-  // Of two members, too, whose addresses are the same.
+  // Two members may have the same address.
   if (deleted.size > 0) for (const elements of after.values()) for (const element of elements) deleted.delete(element);
   if (added.size > 0) for (const element of gone) if (!deleted.has(element)) added.delete(element);
   const line = (verb: string) => (element: Element) => `${verb} element inet ${tableName} ${element}\n`;

@@ -1,12 +1,12 @@
 /**
- * The program's life: the agent says over a unix socket what is desired, and hears which containers
- * are attached. The last desired state is kept on disk, so that after a restart of the machine, and
- * while the agent is away, the network is as it was.
+ * The server of the program: the agent sends the desired state over a unix socket, and gets back
+ * which containers are attached. The last desired state is kept on disk, so that after a restart of
+ * the machine, and while the agent is away, the network is as it was.
  *
- * `PUT /network` has a DesiredNetwork as its body, and answers after a pass that has it in force:
- * a NetworkState. 400: the body has not that form; 409:
- * another agent's word counts here; 503: nothing can be done now. `message` says why.
- * `GET /peers` answers ServedPeers, or 503.
+ * `PUT /network` has a DesiredNetwork as its body, and answers with a NetworkState after a pass
+ * that has put it in force. 400: the body does not have that form; 409: another agent controls this
+ * network; 503: nothing can be done now. `message` has the reason. `GET /peers` answers with
+ * ServedPeers, or 503.
  */
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -21,30 +21,30 @@ import { watchLinks } from './watch.ts';
 import { DesiredNetwork, type NetworkState, type ServedPeers } from '../../schemas/wire/net.ts';
 
 const decodeDesired = decoder(DesiredNetwork);
-/** Ten thousand members take a tenth of it. */
+/** The most bytes of a body. Ten thousand members take a tenth of it. */
 const bodyBytes = 16 * MiB;
 const stopMs = 5 * seconds;
 
 export interface ServiceOptions {
   readonly socket: string;
-  /** In which the last desired state is kept. */
+  /** The file with the last desired state. */
   readonly file: string;
-  /** Which the resolvers read. */
+  /** The file that the resolvers read. */
   readonly names: string;
   readonly router: string;
   readonly keeper: Pick<Keeper, 'keep' | 'peers'>;
-  /** Time between two passes while nothing happens. */
+  /** Milliseconds between two passes while nothing happens. */
   readonly intervalMs: number;
   readonly log: Log;
 }
 
-/** What is desired, and the message that said it. */
+/** The desired state, and the message that contained it. */
 interface Desired {
   readonly bytes: Buffer;
   readonly network: DesiredNetwork;
 }
 
-/** Waits for a pass that has what is desired now. */
+/** Waits for a pass with the current desired state. */
 type Waiter = (outcome: NetworkState | Error) => void;
 
 export class NetworkService {
@@ -52,7 +52,7 @@ export class NetworkService {
   readonly #doorbell = new Doorbell();
   readonly #ending = new AbortController();
   #desired: Desired | undefined;
-  /** What the files on disk say. */
+  /** The desired state in the files on disk. */
   #stored: Desired | undefined;
   #waiters: Waiter[] = [];
   #server: Server | undefined;
@@ -73,7 +73,7 @@ export class NetworkService {
       server.once('error', reject);
       server.listen(socket, resolve);
     });
-    // The folder is the agent's alone; its user writes to the socket.
+    // The folder is accessible to the agent alone; its user writes to the socket.
     chmodSync(socket, 0o660);
   }
 
@@ -97,7 +97,7 @@ export class NetworkService {
       return { bytes, network: decodeDesired(bytes) };
     } catch (error) {
       const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      // The agent gives it again.
+      // The agent sends it again.
       if (!isAbsent) log.warn('tenant_network_state_damaged', { file, error });
       return undefined;
     }
@@ -112,7 +112,7 @@ export class NetworkService {
         let outcome: NetworkState | Error;
         try {
           const unstored = this.#store(desired);
-          // The kernel follows also where the disk is full.
+          // The kernel follows even if the disk is full.
           const state = await keeper.keep(desired.network);
           outcome = unstored ?? state;
         } catch (error) {
@@ -126,7 +126,7 @@ export class NetworkService {
     for (const settle of this.#waiters.splice(0)) settle(new Error('the program stops'));
   }
 
-  /** @returns why it can't be written */
+  /** @returns the error if it cannot be written */
   #store(desired: Desired): Error | undefined {
     if (this.#stored === desired) return undefined;
     const { file, names } = this.#options;
@@ -198,7 +198,7 @@ export class NetworkService {
 
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
-/** Undefined: it is too long. */
+/** `undefined` if it is too long. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -29,14 +29,14 @@ export const dnsSettings = {
   ...shared,
 };
 
-/** Where `longshore-net` keeps what the agent desires. */
+/** The file in which `longshore-net` keeps the desired state. */
 export const desiredFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string }): string =>
   join(NET_STATE_DIR, 'desired.json');
 
-/** Keys of this host's end of the mesh. */
+/** The file with the keys of this host's end of the mesh. */
 export const meshKeysFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string }): string =>
   join(NET_STATE_DIR, 'mesh-keys.json');
 
-/** What the resolvers read. */
+/** The file that the resolvers read. */
 export const namesFile = ({ NET_NAMES_DIR }: { readonly NET_NAMES_DIR: string }): string =>
   join(NET_NAMES_DIR, 'names.json');

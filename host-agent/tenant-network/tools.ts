@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly namespace?: number;
 }
 
-/** @returns what it prints. @throws ToolError */
+/** @returns the output @throws ToolError */
 export function runTool(command: readonly string[], { input = '', namespace }: RunOptions = {}): Promise<string> {
   const [program = '', ...args] = command;
   return new Promise((resolve, reject) => {

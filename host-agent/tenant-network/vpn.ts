@@ -7,11 +7,11 @@ import type { DesiredNetwork, ServedPeers, VpnNetwork } from '../../schemas/wire
 
 export const vpnPrefix = 'lsv';
 
-/** Never the network's name, which may be that of another interface of the host. */
+/** A name of its own: the network's name may be that of another interface of the host. */
 export const vpnLinkOf = (router: string, network: string): string =>
   vpnPrefix + createHash('sha256').update(`${router} ${network}`).digest('hex').slice(0, 12);
 
-/** The configuration, as `wg syncconf` reads it. */
+/** The configuration for `wg syncconf`. */
 export function vpnConfiguration({ peers }: VpnNetwork, server: NonNullable<VpnNetwork['server']>): string {
   const lines = peers.flatMap(({ key, ipv4, ipv6, preshared_key: preshared }) => {
     if (preshared === null) return [];
@@ -23,7 +23,7 @@ export function vpnConfiguration({ peers }: VpnNetwork, server: NonNullable<VpnN
 
 const noEndpoint = '(none)';
 
-/** @param lines of peers, as `wg show <interface> dump` prints them */
+/** @param lines lines about peers, as printed by `wg show <interface> dump` */
 export const peersIn = (lines: readonly string[]): ServedPeers[string]['peers'] =>
   lines.filter(Boolean).map((line) => {
     const [key = '', , endpoint = noEndpoint, , handshake, rx, tx] = line.split('\t');
@@ -36,6 +36,8 @@ export const peersIn = (lines: readonly string[]): ServedPeers[string]['peers'] 
     };
   });
 
-/** Pools of the networks that peers of this tenant are in, where they reach its containers. */
+/**
+ * The pools of the networks that have peers of this tenant, from which they reach its containers.
+ */
 export const poolsOf = ({ vpn }: Pick<DesiredNetwork, 'vpn'>, tenant: string): string[] =>
   vpn.flatMap(({ peers, pools }) => (peers.some((peer) => peer.tenant === tenant) ? pools : []));

@@ -1,4 +1,4 @@
-/** Hears from the kernel that an interface of the router namespace has changed. */
+/** Follows the kernel's events about the interfaces of the router namespace. */
 import { spawn } from 'node:child_process';
 import type { Log } from '../../lib/log.ts';
 import { sleep } from '../../lib/time/backoff.ts';
@@ -6,7 +6,7 @@ import { seconds } from '../../schemas/limits/units.ts';
 
 const pauseMs = 1 * seconds;
 
-/** Calls `onChange` for each, until the signal aborts. The program `ip` is started again. */
+/** Calls `onChange` for each event, until the signal aborts. The program `ip` is started again. */
 export async function watchLinks(router: string, onChange: () => void, signal: AbortSignal, log: Log): Promise<void> {
   while (!signal.aborted) {
     await new Promise<void>((resolve) => {

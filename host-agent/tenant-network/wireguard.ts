@@ -1,18 +1,18 @@
 /** Configurations of WireGuard, as `wg syncconf` reads and `wg showconf` prints them. Pure. */
 import { formatCidr, parseCidr } from '../../schemas/cidr.ts';
 
-/** Address and port of another end: without it, this end waits to be called. */
+/** Address and port of another end. Without it, this end waits for packets of the other. */
 const endpoint = 'Endpoint';
 
 /**
- * Whether an interface that prints the one has what the other sets.
- * @param hasEndpoints false: where other ends are is left out, as WireGuard itself follows those
- *   that move
+ * `true` if an interface with the output `printed` has the configuration.
+ * @param hasEndpoints `false` to leave out the addresses of other ends, because WireGuard itself
+ * follows ends that move
  */
 export function isConfigured(printed: string, configuration: string, hasEndpoints: boolean): boolean {
   const isSame = (rangesOf: (list: string) => string): boolean =>
     settingsIn(printed, hasEndpoints, rangesOf) === settingsIn(configuration, hasEndpoints, rangesOf);
-  // Mostly both write an address in one form, which is a tenth of the work.
+  // Mostly both write an address in one form, and this comparison is a tenth of the work.
   return isSame(asWritten) || isSame(inOneForm);
 }
 
@@ -54,15 +54,15 @@ const sectionsOf = (configuration: string): Map<string, string> =>
   );
 
 export interface PeersChange {
-  /** As `wg addconf` reads it: each has in it all that it has, and replaces what it had. */
+  /** Input for `wg addconf`: each peer with all of its settings, which replace the earlier ones. */
   readonly added: string;
-  /** Keys. */
+  /** The public keys of the removed peers. */
   readonly removed: readonly string[];
 }
 
 /**
- * Of an interface that has the first configuration and is to have the second; undefined: more than
- * its peers has changed.
+ * The change from the first configuration to the second; `undefined` if more than the peers has
+ * changed.
  */
 export function peersChange(before: string, after: string): PeersChange | undefined {
   const [had, has] = [sectionsOf(before), sectionsOf(after)];

@@ -10,25 +10,25 @@ import type { Counters } from './ledger.ts';
 
 export interface Cgroups {
   /**
-   * Of the run whose first process has this pid; undefined: it is not on this machine, has ended,
-   * or its files can't be read.
+   * Counters of the run whose first process has this pid; `undefined` if it is not on this machine,
+   * has ended, or its files cannot be read.
    */
   read(dockerId: string, pid: number): Counters | undefined;
   /**
-   * How many of its processes the kernel has killed for want of memory since the run began;
-   * undefined as for `read`.
+   * The number of its processes that the kernel has killed for want of memory since the run began;
+   * `undefined` as for `read`.
    */
   oomKills(dockerId: string, pid: number): number | undefined;
-  /** The same of all processes of this machine since it booted; undefined: it is unknown. */
+  /** The same for all processes of this machine since it booted; `undefined` if unknown. */
   machineOomKills(): number | undefined;
-  /** Null: it is unknown. */
+  /** The number of its processes; `null` if unknown. */
   pids(dockerId: string, pid: number): number | null;
   /**
-   * Of its network namespace, which is that of its sandbox; without the loopback interface. Null:
-   * it is unknown.
+   * Traffic of its network namespace, which is that of its sandbox; without the loopback interface.
+   * `null` if unknown.
    */
   net(pid: number): Traffic | null;
-  /** It has no interface but the loopback. Undefined: that is unknown, as for `read`. */
+  /** `true` if it has no interface but the loopback. `undefined` if unknown, as for `read`. */
   isCutOff(dockerId: string, pid: number): boolean | undefined;
 }
 
@@ -38,7 +38,7 @@ interface Mount {
   readonly root: string;
 }
 
-/** By controller of cgroup v1; v2 under ''. */
+/** By controller of cgroup v1; v2 has the key ''. */
 export type Mounts = ReadonlyMap<string, Mount>;
 
 /** From `/proc/self/mountinfo`: proc_pid_mountinfo(5). */
@@ -56,8 +56,8 @@ export function mountsIn(mountinfo: string): Mounts {
 }
 
 /**
- * The folders of a process, from `/proc/<pid>/cgroup`, by controller; v2 under ''. Undefined: it is
- * no process of this container.
+ * The folders of a process, from `/proc/<pid>/cgroup`, by controller; v2 has the key ''.
+ * `undefined` if it is no process of this container.
  */
 export function foldersIn(cgroup: string, dockerId: string, mounts: Mounts): ReadonlyMap<string, string> | undefined {
   const folders = new Map<string, string>();
@@ -85,7 +85,7 @@ export function fieldIn(text: string, name: string): number | undefined {
   return Number.isNaN(value) ? undefined : value;
 }
 
-/** @param root of the file system; another one in tests */
+/** @param root the root of the file system; another one in tests */
 export function createCgroups(root = '/'): Cgroups {
   const text = (...path: string[]): string => readFileSync(join(root, ...path), 'latin1');
   const number = (...path: string[]): number => Number.parseInt(text(...path), 10);
@@ -117,7 +117,7 @@ export function createCgroups(root = '/'): Cgroups {
     if (folder === undefined) return undefined;
     return fieldIn(text(folder, first === undefined ? 'memory.events' : 'memory.oom_control'), 'oom_kill');
   };
-  /** Undefined or null where a file is not there: the process has ended. */
+  /** Returns `otherwise` if a file is not there: the process has ended. */
   const attempt = <T, U>(read: () => T, otherwise: U): T | U => {
     try {
       return read();
@@ -133,7 +133,7 @@ export function createCgroups(root = '/'): Cgroups {
         if (folders === undefined) return undefined;
         const [cpu, memory] = [cpuMs(folders), memBytes(folders)];
         if (cpu === undefined || memory === undefined || Number.isNaN(cpu + memory)) return undefined;
-        // The next run has the same folder: what was read is of this one only if it still runs.
+        // The next run has the same folder: the numbers are of this run only if it still runs.
         if (foldersOf(dockerId, pid) === undefined) return undefined;
         return { cpuMs: cpu, memBytes: memory };
       }, undefined),
@@ -160,7 +160,7 @@ export function createCgroups(root = '/'): Cgroups {
   };
 }
 
-/** From `/proc/<pid>/net/dev`: the name of each, and its counters. */
+/** The name and the counters of each interface, from `/proc/<pid>/net/dev`. */
 function interfacesIn(dev: string): (readonly [name: string, counters: string])[] {
   return dev.split('\n').flatMap((line) => {
     const [, name, counters] = /^\s*([^:\s]+):\s*(.*)$/.exec(line) ?? [];

@@ -1,6 +1,6 @@
 /**
- * What each running container uses, as metrics of the agent; off by default, because each container
- * makes six series. A container's series end with it.
+ * The use of each running container, as metrics of the agent; off by default, because each
+ * container makes six series. A container's series end with it.
  */
 import type { Registry } from 'prom-client';
 import { label, reading, readAtScrapes } from '../../lib/metric-table.ts';
@@ -21,7 +21,7 @@ class Board implements UseBoard {
     for (const dockerId of this.#seen.keys()) if (!dockerIds.has(dockerId)) this.#seen.delete(dockerId);
   }
 
-  /** @param of null: it is unknown */
+  /** @param of returns `null` if the value is unknown */
   sums(of: (use: Use) => number | null): readonly (readonly [tenant: string, container: string, value: number])[] {
     const sums = new Map<string, [tenant: string, container: string, value: number]>();
     for (const { container, use } of this.#seen.values()) {
@@ -77,7 +77,7 @@ export const containerMetrics = {
   }),
 };
 
-/** Registers the metrics; the sampler puts what they show on the board. */
+/** Registers the metrics; the sampler fills the board. */
 export function observeContainers(registry: Registry): UseBoard {
   const board = new Board();
   readAtScrapes(registry, agentPrefix, containerMetrics, board);

@@ -1,12 +1,12 @@
 /**
- * What the containers of this host have used, and the VPN peers that it serves have sent, by hour:
- * the sums, and how far each run and each peer is counted.
- * Both change together and are written together, so that an agent that goes on from any earlier
- * state counts nothing twice: the engine's counter of a run only grows, and what came since is
- * counted then. It reads no clock (ADR 40).
+ * The use of this host's containers, and the traffic of the VPN peers that it serves, by hour: the
+ * sums, and the point up to which each run and each peer is counted. Both change together and are
+ * written together, so that an agent that continues from any earlier state counts nothing twice:
+ * the engine's counter of a run only grows, and its growth since then is counted. It reads no clock
+ * (ADR 40).
  *
- * How long a run went on is told by machine time, which no one sets and which goes on while the
- * agent is away; the wall clock tells into which hour it falls. A run is one start of one of the
+ * The length of a run is measured in machine time, which no one sets and which goes on while the
+ * agent is away; the wall clock decides into which hour it falls. A run is one start of one of the
  * engine's containers; its counter begins at 0.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -29,16 +29,19 @@ import { WallClock, isSameTime, type ClockSpan, type Moment } from './wall-clock
 export interface Run {
   readonly tenant: TenantId;
   readonly id: ContainerId;
-  /** As the engine says it: another start is another run. */
+  /** The engine's time of the start: another start is another run. */
   readonly startedAt: string;
-  /** By the wall clock of then. */
+  /** By the wall clock at that time. */
   readonly upToMs: number;
   /**
-   * The same by machine time. Null: of an earlier boot; undefined: unknown, as in the file of an
-   * older agent.
+   * The same by machine time. `null` for a time in an earlier boot; `undefined` if unknown, as in
+   * the file of an older agent.
    */
   readonly countedAtMs?: number | null | undefined;
-  /** Of the engine's counter; null: a run from before this ledger, which the next sample begins. */
+  /**
+   * The engine's counter up to there; `null` for a run from before this ledger, which the next
+   * sample begins.
+   */
   readonly cpuMs: number | null;
   readonly memBytes: number;
   readonly isOver: boolean;
@@ -54,25 +57,25 @@ export interface Entry {
 export type UsedBy = ContainerId | PeerId;
 export type HourEntries = ReadonlyMap<UsedBy, Entry>;
 
-/** A VPN peer, and how far its interface's counters are counted. */
+/** A VPN peer, and the counters of its interface up to which it is counted. */
 export interface PeerCounted extends Traffic {
   readonly tenant: TenantId;
   readonly id: PeerId;
-  /** The interface: the counters of another one begin at 0. Empty: it is in none now. */
+  /** The interface: the counters of another one begin at 0. Empty if it is in none now. */
   readonly link: string;
-  /** Wall time; null: none is known. */
+  /** Wall time; `null` if none is known. */
   readonly handshakeAtMs: number | null;
-  /** Address and port from which it was heard last. */
+  /** The address and port of its last packet. */
   readonly endpoint: string | null;
 }
 
-/** What the engine says of a run. */
+/** A run as the engine shows it. */
 export interface RunSeen {
   readonly dockerId: string;
   readonly tenant: TenantId;
   readonly id: ContainerId;
   readonly startedAt: string;
-  /** Undefined: it runs. */
+  /** `undefined` if it runs. */
   readonly finishedAt: string | undefined;
 }
 
@@ -82,28 +85,28 @@ export interface Counters {
 }
 
 export interface LedgerState {
-  /** When the ledger was begun: what was used before is in none, or in an earlier one. */
+  /** The begin of the ledger: earlier use is in none, or in an earlier one. */
   readonly sinceMs: number;
   /**
-   * The boot of the machine that machine times are of; null: it is unknown, and they are of this
-   * process; undefined: such times are unknown.
+   * The boot that machine times belong to; `null` if unknown, and they are of this process;
+   * `undefined` if such times are unknown.
    */
   readonly boot?: string | null | undefined;
-  /** The same as `sinceMs` by machine time, if it was begun in this boot. */
+  /** `sinceMs` by machine time, if the ledger was begun in this boot. */
   readonly sinceAtMs?: number | undefined;
-  /** What the wall clock showed in this boot. */
+  /** The history of the wall clock in this boot. */
   readonly clock?: readonly ClockSpan[] | undefined;
   /** The first hour that is not closed. */
   readonly openFrom: number;
   readonly runs: ReadonlyMap<string, Run>;
-  /** By public key; undefined: no look was made at them yet. */
+  /** By public key; `undefined` if no peers were counted yet. */
   readonly peers?: ReadonlyMap<string, PeerCounted> | undefined;
   readonly hours: ReadonlyMap<number, HourEntries>;
-  /** How many containers and peers of each tenant the newest day has had, for their parts. */
+  /** The number of containers and peers of each tenant in the newest day, for their parts. */
   readonly counted: { readonly day: string; readonly tenants: ReadonlyMap<TenantId, number> };
 }
 
-/** What has changed since the last call of `changes`. */
+/** The changes since the last call of `changes`. */
 export interface LedgerChanges {
   readonly runs: ReadonlySet<string>;
   readonly peers: ReadonlySet<string>;
@@ -122,7 +125,10 @@ export const beginLedger = ({ nowMs, steadyMs }: Moment, boot: string | null): L
   counted: { day: dayOf(hourOf(nowMs)), tenants: new Map() },
 });
 
-/** Splits what was used evenly over a time into its hours. The parts add up to the whole. */
+/**
+ * Splits an amount that was used evenly over a time into the hours of that time. The parts add up
+ * to the whole.
+ */
 export function spread(
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
   { cpuMs, memBytes }: Counters,
@@ -143,7 +149,7 @@ export function spread(
   return parts;
 }
 
-/** What was used in the first part of a time, and in the rest. */
+/** Splits amounts into those of the first part of a time, and those of the rest. */
 function split({ runMs, cpuMs, memByteMs }: Amounts, firstMs: number): [first: Amounts, rest: Amounts] {
   const first = {
     runMs: firstMs,
@@ -156,9 +162,9 @@ function split({ runMs, cpuMs, memByteMs }: Amounts, firstMs: number): [first: A
 export class Ledger {
   readonly sinceMs: number;
   readonly #boot: string | null;
-  /** Machine time of the begin; undefined: it was in an earlier boot, or is unknown. */
+  /** The begin in machine time; `undefined` if it was in an earlier boot, or is unknown. */
   readonly #sinceAtMs: number | undefined;
-  /** A start by this machine's engine can't be before it. */
+  /** The boot of the machine: no start by its engine can be earlier. */
   readonly #bootedAtMs: number;
   readonly #hasRebooted: boolean;
   readonly #clock: WallClock;
@@ -171,7 +177,10 @@ export class Ledger {
   #changedPeers = new Set<string>();
   #changedEntries = new Map<number, Set<UsedBy>>();
 
-  /** @param boot of the machine now; null: unknown, so machine time is that of this process */
+  /**
+   * @param boot the current boot of the machine; `null` if unknown, so that machine time is that of
+   * this process
+   */
   constructor(state: LedgerState, boot: string | null) {
     const { sinceMs, openFrom, runs, peers, hours, counted } = state;
     const isSameBoot = state.boot === boot;
@@ -225,7 +234,7 @@ export class Ledger {
     return run?.startedAt === startedAt && !run.isOver ? run : undefined;
   }
 
-  /** @returns whether a run has ended by this */
+  /** @returns `true` if a run has ended by this */
   see(seen: RunSeen, moment: Moment): boolean {
     const { dockerId, startedAt, finishedAt } = seen;
     const startedMs = Date.parse(startedAt);
@@ -248,7 +257,7 @@ export class Ledger {
     const startedAtMs = this.#clock.machineTimeOf(startedMs, moment, this.#bootedAtMs);
     const begun = { tenant, id, startedAt, memBytes: 0, isOver: false };
     const sinceAtMs = this.#sinceAtMs;
-    // After a restart of the machine with a wrong clock, its boot says that the start came later.
+    // After a restart of the machine with a wrong clock, its boot proves that the start came later.
     const isOfThisBoot = this.#hasRebooted && startedAtMs > this.#bootedAtMs;
     const isOurs = sinceAtMs === undefined ? startedMs >= this.sinceMs || isOfThisBoot : startedAtMs >= sinceAtMs;
     if (isOurs) return { ...begun, upToMs: startedMs, countedAtMs: startedAtMs, cpuMs: 0 };
@@ -259,8 +268,8 @@ export class Ledger {
   }
 
   /**
-   * When a run ended, by today's wall clock. Undefined: the machine went down and took it along, so
-   * the engine dates the end by its own next start; what was counted before is all that is known.
+   * The end of a run, by today's wall clock. `undefined` if the machine went down with it, so that
+   * the engine dates the end by its own next start; only the time that was counted before is known.
    */
   #endOf({ upToMs, countedAtMs }: Run, finishedMs: number, moment: Moment): Moment | undefined {
     const shownNow = finishedMs - (moment.nowMs - moment.steadyMs);
@@ -273,20 +282,20 @@ export class Ledger {
     };
   }
 
-  /** @param counters undefined: unknown now, so only its time counts */
+  /** @param counters `undefined` if unknown now, so that only the run's time counts */
   sample(dockerId: string, startedAt: string, moment: Moment, counters: Counters | undefined): void {
     const run = this.#current(dockerId, startedAt);
     if (run === undefined) return;
-    // Less than was counted: of another run, whose start is not known yet.
+    // Less than was counted: the counters of another run, whose start is not known yet.
     if (counters !== undefined && counters.cpuMs < (run.cpuMs ?? 0)) return;
     this.#clock.look(moment);
     this.#advance(dockerId, run, moment, counters);
   }
 
   /**
-   * Counts what has come since the last look, for the hour of now. What interfaces had counted
-   * before the first look is in no ledger, or in an earlier one.
-   * @param seen by public key: all peers that are let in now
+   * Counts the traffic since the last call, for the current hour. Counters of interfaces from
+   * before the first call are in no ledger, or in an earlier one.
+   * @param seen all peers that are let in now, by public key
    */
   countPeers(seen: ReadonlyMap<string, PeerCounted>, { nowMs }: Moment): void {
     const isFirst = this.#peers === undefined;
@@ -314,16 +323,16 @@ export class Ledger {
       if (!isDeepStrictEqual(now, before)) put(key, now);
       if (!isFirst && used.rxBytes + used.txBytes > 0) this.#add(peer, Math.max(hourOf(nowMs), this.#openFrom), used);
     }
-    // A look that found none is a first one, too.
+    // A first call without peers counts as one, too.
     if (isFirst) this.#changedPeers.add('');
   }
 
-  /** The runs that it knows of: ids of the engine's containers. */
+  /** The engine's ids of the containers whose runs it knows. */
   dockerIds(): ReadonlySet<string> {
     return new Set(this.#runs.keys());
   }
 
-  /** The engine has these containers no more. */
+  /** The engine no longer has these containers. */
   forget(dockerIds: Iterable<string>): void {
     for (const dockerId of dockerIds) {
       if (this.#runs.delete(dockerId)) this.#changedRuns.add(dockerId);
@@ -331,8 +340,8 @@ export class Ledger {
   }
 
   /**
-   * The hours that are over and to which nothing is added any more, until `forgetHour`. What is
-   * heard of them later counts for the first hour that is open.
+   * The hours that are over and do not change any more, until `forgetHour`. Later news about them
+   * counts for the first hour that is open.
    */
   close(nowMs: number): [hour: number, entries: HourEntries][] {
     const open = [...this.#runs.values()].filter(({ isOver }) => !isOver);
@@ -341,15 +350,16 @@ export class Ledger {
     return [...this.#hours].filter(([hour]) => hour < this.#openFrom).sort(([one], [other]) => one - other);
   }
 
-  /** Whether the wall clock was ahead when hours were closed or begun. */
+  /** `true` if the wall clock was ahead when hours were closed or begun. */
   isAheadOf(nowMs: number): boolean {
     const hour = hourOf(nowMs);
     return hour < this.#openFrom || [...this.#hours.keys()].some((begun) => begun > hour + 1);
   }
 
   /**
-   * Goes on from an earlier hour, because the wall clock was set back. The caller reports the hours
-   * that were begun, and what comes now under another source: sums of one source only grow.
+   * Continues from an earlier hour, because the wall clock was set back. The caller reports the
+   * hours that were begun, and the use from now on, under another source: sums of one source only
+   * grow.
    */
   goBack(nowMs: number): [hour: number, entries: HourEntries][] {
     const hours = [...this.#hours];
@@ -379,8 +389,8 @@ export class Ledger {
   }
 
   /**
-   * A clock that is set back within an hour shows it again. What that hour cannot hold is of the
-   * next: owners refuse more than a container can have used in one.
+   * A clock that is set back within an hour shows it again. Time that the hour cannot hold goes to
+   * the next: owners refuse more than a container can have used in one.
    */
   #addTime(run: Run, hour: number, used: Amounts): void {
     const before = this.#hours.get(hour)?.get(run.id)?.used;
@@ -409,7 +419,7 @@ export class Ledger {
     this.#changedEntries.set(hour, changed.add(id));
   }
 
-  /** Each stays in one message of its day, and a message has so many of them at most. */
+  /** Each container stays in one message of its day, and a message has a bounded number of them. */
   #partOf(tenant: TenantId, id: UsedBy, hour: number): number {
     const day = dayOf(hour);
     const known = dayOf(hour - 1) === day ? this.#hours.get(hour - 1)?.get(id) : undefined;
@@ -425,8 +435,8 @@ export class Ledger {
 }
 
 /**
- * The time that is counted now, by today's wall clock. If that was set meanwhile, as much is
- * counted as machine time says.
+ * The time to count now, by today's wall clock. If the clock was set meanwhile, the length follows
+ * machine time.
  */
 function spanOf({ upToMs, countedAtMs }: Run, nowMs: number, steadyMs: number): { fromMs: number; toMs: number } {
   const toMs = Math.round(nowMs);

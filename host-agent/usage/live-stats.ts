@@ -1,6 +1,6 @@
 /**
- * What containers use at the moment, once a second: one reader for each that somebody watches,
- * however many watch it.
+ * The current use of containers, once a second: one reader for each watched container, however many
+ * watch it.
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -11,26 +11,26 @@ import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { Cgroups } from './cgroups.ts';
 import { isRunning, startIn, useFromEngine, useFromFiles, type Use } from './use.ts';
 
-/** The time between two samples of a container that somebody watches; to the second one, less. */
+/** The time between two samples of a watched container; it is shorter before the second one. */
 const statsEveryMs = 1000;
 const statsFirstMs = 500;
 
 export interface StatsWatcher {
   onStats(stats: ContainerStats): void;
-  /** It does not run any more; nothing follows. */
+  /** The container does not run any more; nothing follows. */
   onEnd(): void;
 }
 
 export interface LiveStats {
   /** Calls `watcher`, never at once, until it ends or the returned function is called. */
   watch(dockerId: string, watcher: StatsWatcher): () => void;
-  /** Containers that are read. */
+  /** The number of containers that are read. */
   readonly count: () => number;
 }
 
 interface LiveStatsParts {
   readonly engine: Pick<CachedEngine, 'inspect' | 'stats'>;
-  /** Undefined: the engine is on another machine. */
+  /** `undefined` if the engine is on another machine. */
   readonly cgroups: Cgroups | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -109,13 +109,13 @@ class Reader {
       this.#parts.log.debug('stats_read_failed', { dockerId: this.#dockerId, error });
     }
     if (this.#isDone) return;
-    // The first sample is only what the second one is compared with.
+    // The first sample only serves as the base of the second.
     const everyMs = isFirst ? statsFirstMs : statsEveryMs;
     const waitMs = everyMs - (this.#parts.clock.monotonicMs() - startMs);
     this.#timer = setTimeout(() => void this.#round(), Math.max(0, waitMs));
   }
 
-  /** False: the container does not run. */
+  /** @returns `false` if the container does not run */
   async #read(): Promise<boolean> {
     const { engine, clock } = this.#parts;
     const inspection = await engine.inspect(this.#dockerId);

@@ -1,11 +1,11 @@
 /**
- * Which runs lost a process for want of memory, by the kernel's counters. The engine's own
- * `OOMKilled` is not enough. The engine hears of a kill beside the exit, sometimes too late
- * (containerd#8893); and where it can't read the cgroups of its containers, it never hears of one.
+ * Finds the runs that lost a process for want of memory, by the kernel's counters. The engine's own
+ * `OOMKilled` is not enough. The engine learns of a kill beside the exit, sometimes too late
+ * (containerd#8893); and if it can't read the cgroups of its containers, it never learns of one.
  *
  * The kernel counts such kills for each cgroup. That counter goes with the cgroup, which the engine
- * removes before it tells of the end; a file of it that is still open then fails to read. cgroup v1
- * counts nothing in the parent, and tells only an eventfd, which Node can't make. But the kernel
+ * removes before it reports the end; a file of it that is still open then fails to read. cgroup v1
+ * counts nothing in the parent, and notifies only an eventfd, which Node can't make. But the kernel
  * also counts the kills of the whole machine (`/proc/vmstat`). So:
  *
  * - Each run has a mark: a count of the machine that has no kill of this run in it. The agent takes
@@ -27,24 +27,24 @@ import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { Cgroups } from './cgroups.ts';
 import { isRunning, startIn } from './use.ts';
 
-/** The time between two looks at the kernel's count of processes that it killed. */
+/** The time between two reads of the kernel's count of processes that it killed. */
 const oomLookMs = 1000;
 
 type KernelCounters = Pick<Cgroups, 'oomKills' | 'machineOomKills'>;
 
 interface Run {
-  /** Undefined: it was asked for, and not seen yet. */
+  /** `undefined` if its start was requested, and not seen yet. */
   startedAt: string | undefined;
-  /** Undefined: it was not seen while it ran. */
+  /** `undefined` if it was not seen while it ran. */
   pid: number | undefined;
   mark: number;
   wasHit: boolean;
   isOver: boolean;
-  /** The agent ends it. */
+  /** `true` if the agent ends it. */
   isStopped: boolean;
-  /** Looks in a row that could not read its counter. */
+  /** The number of checks in a row that could not read its counter. */
   unread: number;
-  /** The start of the run before. */
+  /** The start of the previous run. */
   readonly earlier: string | undefined;
 }
 
@@ -58,7 +58,7 @@ export class OomKills {
     this.#kernel = kernel;
   }
 
-  /** The engine, whose inspections of containers that failed say what the kernel says. */
+  /** The engine, with the kernel's count in its inspections of containers that failed. */
   over(engine: CachedEngine): CachedEngine {
     const stopping = <T>(dockerId: string, stop: () => Promise<T>): Promise<T> => {
       const run = this.#runs.get(dockerId);
@@ -102,7 +102,7 @@ export class OomKills {
     );
   }
 
-  /** Reads the counters of running containers where the machine's has grown. */
+  /** Reads the counters of running containers if the machine's has grown. */
   async look(): Promise<void> {
     const count = this.#kernel.machineOomKills();
     if (count === undefined) return;
@@ -132,7 +132,7 @@ export class OomKills {
     return run;
   }
 
-  /** Undefined: it is over, and was not seen before. */
+  /** `undefined` if it is over, and was not seen before. */
   #runOf({ Id, State }: Inspection, startedAt: string): Run | undefined {
     const run = this.#runs.get(Id);
     if (run !== undefined && (run.startedAt ?? startedAt) === startedAt && run.earlier !== startedAt) return run;

@@ -3,8 +3,8 @@ import type { PeerCounted } from './ledger.ts';
 import type { UsageStore } from './store.ts';
 
 /**
- * Counts what VPN peers have sent until now. One of which nothing is known yet, as after a start of
- * the agent, is whose it was.
+ * Counts the traffic of VPN peers until now. A peer whose owner is not known yet, as after a start
+ * of the agent, keeps its last known one.
  * @param peers all that this host serves
  */
 export function countPeers({ ledger, moment, touch }: UsageStore, peers: readonly ServedPeer[]): void {

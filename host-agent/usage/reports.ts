@@ -1,8 +1,8 @@
 /**
- * Sends what containers have used, and VPN peers have sent, to the owners of their tenants: the
+ * Sends the use of containers, and the traffic of VPN peers, to the owners of their tenants: the
  * hours that are still open every few minutes, and soon after a run has ended; each closed hour
- * until its owners have taken all of it. How peers were seen last goes more often, and again to
- * each owner that is new.
+ * until its owners have taken all of it. The last handshakes of peers go more often, and again to
+ * each new owner.
  */
 import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
@@ -26,7 +26,7 @@ const decodeAnswer = messageDecoder(UsageAnswer);
 
 interface UsageReportsParts {
   readonly store: UsageStore;
-  /** Undefined before the first session. */
+  /** `undefined` before the first session. */
   readonly partitions: () => number | undefined;
   readonly sender: Sender;
   readonly request: Request;
@@ -41,9 +41,9 @@ interface UsageReportsParts {
 export interface UsageReports {
   /** A run has ended. */
   ended(): void;
-  /** Once; whether all of it was taken. */
+  /** Sends all once. @returns `true` if all of it was taken */
   report(): Promise<boolean>;
-  /** Once: peers that owners have not heard of, or not since they changed. */
+  /** Sends once the peers that are new to their owners, or have changed since. */
   reportPeers(): Promise<void>;
   /** Resolves when the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
@@ -58,7 +58,7 @@ const seenOf = ({ tenant, id, handshakeAtMs, rxBytes, txBytes, endpoint }: PeerC
   endpoint,
 });
 
-/** By the partition of the tenant that each is of. */
+/** The items by the partition of their tenant. */
 function byPartition<T>(
   items: Iterable<T>,
   tenantOf: (item: T) => TenantId,
@@ -74,7 +74,7 @@ function byPartition<T>(
   return groups;
 }
 
-/** What an owner said of an item; `outOfTime` is a case of `later`. */
+/** An owner's answer about an item; `outOfTime` is a case of `later`. */
 type Outcome = 'taken' | 'refused' | 'later' | 'outOfTime';
 
 /** By item; items without an outcome got no answer. */
@@ -90,7 +90,7 @@ function* itemsOf(hour: number, entries: HourEntries): Generator<Item, void, voi
   }
 }
 
-/** `waits`: owners can't take some of it now. What comes after may still be sent. */
+/** `waits`: owners cannot take some of it now. Later items may still be sent. */
 type Progress = 'whole' | 'waits' | 'unanswered';
 
 function progressOf(items: readonly Item[], outcomes: Outcomes): Progress {
@@ -101,7 +101,7 @@ function progressOf(items: readonly Item[], outcomes: Outcomes): Progress {
 export function createUsageReports(parts: UsageReportsParts): UsageReports {
   const { store, log } = parts;
   const news = createNotify();
-  /** Sums of open hours that owners have. A sum that grows is another one. */
+  /** Sums of open hours that owners have. A sum that grows is sent again. */
   const taken = new Map<number, Map<UsedBy, Used>>();
 
   /** Rejects without an answer. */
@@ -110,7 +110,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
     return decodeAnswer(await parts.request(subjects.hostUsage(parts.sender), text, limits.usageReportTimeoutMs));
   };
 
-  /** @returns undefined: no answer */
+  /** @returns `undefined` if there was no answer */
   const send = async (partition: number, source: string, items: readonly Item[]): Promise<Outcomes | undefined> => {
     const wired = items.map(({ tenant, id, hour, part, used }): UsageItem => ({ tenant, id, hour, part, used }));
     try {
@@ -133,7 +133,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
     }
   };
 
-  /** Partition by partition. One that does not answer holds up no other. */
+  /** Sends one partition after another. A partition that does not answer holds up no other. */
   const sendAll = async (source: string, items: Iterable<Item>, partitions: number): Promise<Outcomes> => {
     const outcomes = new Map<Item, Outcome>();
     for (const [partition, ofPartition] of byPartition(items, ({ tenant }) => tenant, partitions)) {
@@ -154,7 +154,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
       .flatMap(([hour, entries]) => [...itemsOf(hour, entries)])
       .filter(({ hour, id, sum }) => taken.get(hour)?.get(id) !== sum);
     if (due.length === 0) return 'whole';
-    // What owners have must be on the disk, or an agent that is killed would count it again.
+    // Sums that owners have must be on disk, or an agent that is killed would count them again.
     await store.flush();
     const outcomes = await sendAll(source, due, partitions);
     for (const [{ hour, id, sum }, outcome] of outcomes) {
@@ -181,7 +181,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
     if (partitions === undefined) return false;
     let progress = await reportOpen(partitions);
     const kept = store.kept();
-    // As of the open hours: what a file has is on the disk before it is sent.
+    // As for open hours: the content of a file is on disk before it is sent.
     if (kept.length > 0) await store.flush();
     for (const each of kept) {
       if (progress === 'unanswered') break;
@@ -191,12 +191,12 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
     return progress === 'whole';
   };
 
-  /** By public key: as the owner of its tenant heard of it. */
+  /** By public key: the state that the owner of the peer's tenant has. */
   const heard = new Map<string, PeerCounted>();
-  /** By partition: the memory of its owner. */
+  /** The memory of the owner, by partition. */
   const memories = new Map<number, string | undefined>();
 
-  /** @returns the memory of the owner; undefined: no answer */
+  /** @returns the memory of the owner; `undefined` if there was no answer */
   const sendPeers = async (partition: number, seen: readonly PeerSeen[]): Promise<string | undefined> => {
     const answer = await ask({ partition, source: store.source(), items: [], seen: [...seen] });
     return answer.ok ? answer.memory : undefined;
@@ -221,7 +221,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
       const isKnown = memories.get(partition) === memory;
       memories.set(partition, memory);
       if (isKnown || due.length === peers.length) return;
-      // The owner is new, and knows those of this report alone.
+      // The owner is new, and knows only the peers of this report.
       for (const [key] of peers) heard.delete(key);
     }
   };
@@ -239,7 +239,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
   };
 
   let hasEnded = false;
-  /** Between two reports, and from the end of a run to its report. */
+  /** The time between two reports, and from the end of a run to its report. */
   const soonMs = Math.min(usageReportSoonMs, parts.everyMs);
   return {
     ended: () => {

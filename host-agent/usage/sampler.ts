@@ -1,8 +1,8 @@
 /**
- * One slow sample of all running containers, for the ledger. It reads the kernel's files where it
- * can, and asks the engine otherwise, less often. A run is counted from its start to its end as the
- * engine says them, whenever the agent learns of them; of its CPU time, what came after the last
- * sample is lost if it ends by itself.
+ * One slow sample of all running containers, for the ledger. It reads the kernel's files if it can,
+ * and asks the engine otherwise, less often. A run is counted by the engine's times of its start
+ * and end, whenever the agent learns of them; its CPU time after the last sample is lost if it ends
+ * by itself.
  */
 import { setImmediate } from 'node:timers/promises';
 import { every } from '../../lib/time/every.ts';
@@ -25,13 +25,13 @@ const usageSamplesAtOnce = 4;
 
 interface SamplerParts {
   readonly engine: CachedEngine;
-  /** Undefined: the engine is on another machine. */
+  /** `undefined` if the engine is on another machine. */
   readonly cgroups: Cgroups | undefined;
   readonly store: UsageStore;
   readonly isEngineUp: () => boolean;
   readonly intervalMs: number;
   readonly onSampled: (from: SampledFrom) => void;
-  /** Shows what each container used at its last sample; undefined: nobody asks for that. */
+  /** Shows the use of each container at its last sample; `undefined` if that is off. */
   readonly board: UseBoard | undefined;
   /** A run has ended. */
   readonly onEnded: () => void;
@@ -39,17 +39,19 @@ interface SamplerParts {
 }
 
 export interface Sampler {
-  /** The engine: the sampler sees what it says of containers, and samples one before its stop. */
+  /**
+   * The engine, wrapped: the sampler sees its inspections, and samples a container before its stop.
+   */
   readonly sampled: CachedEngine;
-  /** Once; rejects where the engine does not answer. */
+  /** Samples once; rejects if the engine does not answer. */
   sample(): Promise<void>;
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** What containers used at their last samples. */
+/** The use of containers at their last samples. */
 export interface UseBoard {
   put(container: KnownContainer, use: Use): void;
-  /** All others run no longer. */
+  /** The other containers no longer run. */
   keepOnly(dockerIds: ReadonlySet<string>): void;
 }
 
@@ -59,7 +61,7 @@ export function createSampler(parts: SamplerParts): Sampler {
   const places = createPlaces(usageSamplesAtOnce);
   let rounds = 0;
 
-  /** The engine has said this of a container. */
+  /** Takes in the engine's inspection of a container. */
   const see = (inspection: Inspection): void => {
     const { Id: dockerId, State, Config } = inspection;
     const id = containerIn(Config.Labels);
@@ -67,7 +69,7 @@ export function createSampler(parts: SamplerParts): Sampler {
     const startedAt = startIn(inspection);
     if (id === undefined || startedAt === undefined || !isTenantId(tenant)) return;
     const runs = isRunning(State.Status);
-    // While it is removed, its state says neither.
+    // While it is removed, its state proves neither.
     if (!runs && !(Date.parse(State.FinishedAt) >= Date.parse(startedAt))) return;
     const finishedAt = runs ? undefined : State.FinishedAt;
     if (ledger.see({ dockerId, tenant, id, startedAt, finishedAt }, moment())) parts.onEnded();
@@ -95,7 +97,7 @@ export function createSampler(parts: SamplerParts): Sampler {
     kill: (dockerId) => before(dockerId, () => parts.engine.kill(dockerId)),
   };
 
-  /** @param container where its use is shown */
+  /** @param container the container that its use is shown for */
   const sampleOne = async (
     inspection: Inspection,
     deadlineMs: number | undefined,
@@ -133,7 +135,7 @@ export function createSampler(parts: SamplerParts): Sampler {
 
   const sample = async (): Promise<void> => {
     const isEngineAsked = rounds++ % usageEngineEvery === 0;
-    // What the ledger learns of while the engine lists may not be in the list.
+    // Runs that the ledger learns of while the engine lists may not be in the list.
     const known = ledger.dockerIds();
     const containers = await engine.containers();
     const listed = new Set(containers.map(({ dockerId }) => dockerId));

@@ -1,13 +1,13 @@
 /**
  * The ledger on disk: `usage.json` with its log of changes, and a file in `usage/` for each closed
  * hour that no owner has taken yet. An hour whose file the disk refuses waits in memory, and in the
- * ledger's own file as soon as that can be written, until it has a file or its owners. What was
- * sent is on disk before, so that an agent that was killed goes on from there and never says less,
- * or the same in another hour.
+ * ledger's own file as soon as that can be written, until it has a file or its owners. Sums are on
+ * disk before they are sent, so that an agent that was killed continues from there and never
+ * reports less, or the same in another hour.
  *
- * Owners keep the larger of two sums of one source and hour. So where an hour is begun again after
- * the wall clock was set back, and where an hour of a wrong clock gets another date, the sums have
- * another source; readers add up all sources.
+ * Owners keep the larger of two sums of one source and hour. So if an hour is begun again after the
+ * wall clock was set back, or an hour of a wrong clock gets another date, the sums have another
+ * source; readers add up all sources.
  */
 import { createHash } from 'node:crypto';
 import { readdir, rename } from 'node:fs/promises';
@@ -80,7 +80,9 @@ const heads = {
   openFrom: Count,
   counted: CountedStored,
   clock: Type.Optional(ClockStored),
-  /** Closed hours that have no file, by the name that it is to have. Absent: there are none. */
+  /**
+   * Closed hours without a file, by the name that the file is to have. Absent if there are none.
+   */
   unwritten: Type.Optional(Type.Record(Type.String(), HourStored)),
 };
 
@@ -93,7 +95,7 @@ const decodeFile = decoder(
     sinceAtMs: Type.Optional(Type.Number()),
     ...heads,
     runs: Type.Record(Type.String(), RunStored),
-    /** Absent: no look was made at them yet. */
+    /** Absent if no peers were counted yet. */
     peers: Type.Optional(Type.Record(Type.String(), PeerStored)),
     hours: byHour(EntriesStored),
   }),
@@ -101,12 +103,12 @@ const decodeFile = decoder(
 const decodeLine = decoder(
   Type.Object({
     ...lineMarks,
-    /** Absent: that of the file. */
+    /** Absent if it is that of the file. */
     source: Type.Optional(UsageSource),
     ...heads,
-    /** Null: gone. */
+    /** `null` for a run that is gone. */
     runs: Type.Record(Type.String(), nullable(RunStored)),
-    /** Absent: as before. */
+    /** Absent if unchanged. */
     peers: Type.Optional(Type.Record(Type.String(), nullable(PeerStored))),
     hours: byHour(Type.Record(Type.String(), nullable(EntryStored))),
   }),
@@ -141,7 +143,7 @@ export interface ClosedHour {
   readonly entries: HourEntries;
 }
 
-/** A closed hour, and its file, which it may still lack. */
+/** A closed hour, and its file, which may still be missing. */
 export interface KeptHour {
   readonly hour: number;
   readonly name: string;
@@ -149,11 +151,11 @@ export interface KeptHour {
 
 export interface UsageStore {
   readonly ledger: Ledger;
-  /** Under which the ledger's sums are reported now. */
+  /** The source under which the ledger's sums are reported now. */
   source(): string;
   /** The time now. */
   moment(): Moment;
-  /** Something of the ledger has changed. */
+  /** The ledger has changed. */
   touch(): void;
   /** Resolves when the ledger is on disk, or when the disk refused it. */
   flush(): Promise<void>;
@@ -164,13 +166,13 @@ export interface UsageStore {
   close(): Promise<void>;
   /** The closed hours that are kept, oldest first. */
   kept(): readonly KeptHour[];
-  /** Undefined: it can't be read. */
+  /** `undefined` if it cannot be read. */
   read(kept: KeptHour): Promise<ClosedHour | undefined>;
   /** An owner has it. */
   drop(kept: KeptHour): Promise<void>;
   /**
-   * Gives an hour that was counted while the wall clock was wrong the date of now, if no owner has
-   * any of it.
+   * Gives an hour that was counted while the wall clock was wrong today's date, if no owner has any
+   * of it.
    */
   redate(closed: ClosedHour, kept: KeptHour): Promise<void>;
 }
@@ -186,7 +188,7 @@ interface UsageStoreParts {
   readonly log: Log;
 }
 
-/** A name without a source: the file says it. */
+/** In a name without a source, the file contains it. */
 const hourFile = /^(\d+)(?:-([0-9a-f]{32}))?\.json$/;
 
 const keptOf = (name: string): KeptHour[] => {
@@ -200,7 +202,7 @@ const closedAs = (name: string, { source, entries }: Static<typeof HourStored>):
   entries: new Map(entriesOf(entries)),
 });
 
-/** Always the same one, whenever the hour is given another date. */
+/** Always the same source, whenever the hour is given another date. */
 const sourceOfRedated = ({ source, hour }: ClosedHour): string =>
   createHash('sha256').update(`${source} ${hour}`).digest('hex').slice(0, 32);
 
@@ -239,9 +241,9 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
     };
   };
   /**
-   * Its begin is written at once: one that is only in memory would begin again after a kill. So is
-   * the first of a boot, as the times in a file are all of one boot. Later: hours without a file
-   * are others.
+   * `true` if the head is to be written: at once at the ledger's begin, because a begin that is
+   * only in memory would be repeated after a kill; and at the first start in a boot, as the times
+   * in a file are all of one boot. Later: if the hours without a file have changed.
    */
   let isHeadDue = file === undefined || file.boot !== boot;
   const changes = () => {
@@ -283,7 +285,7 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
     };
   };
   const writer = follow({ whole, changes });
-  // Of a source that is not on disk nothing may be sent.
+  // Nothing may be sent under a source that is not on disk.
   if (isHeadDue) {
     writer.touch();
     await writer.flush();
@@ -334,13 +336,13 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
     for (const old of excess) await drop(old);
     if (excess.size > 0) parts.onDropped(excess.size);
   };
-  /** The disk may take them now. */
+  /** Tries again, because the disk may take them now. */
   const writeAgain = async (): Promise<void> => {
     for (const [name, closed] of [...unwritten]) await writeHour(name, closed);
   };
   const goBack = async (nowMs: number): Promise<void> => {
     const former = source;
-    // Before the ledger forgets them on disk, and again with what was counted meanwhile.
+    // Before the ledger forgets them on disk, and with the amounts that were counted meanwhile.
     for (const [hour, entries] of [...ledger.state().hours]) await keep({ hour, source: former, entries });
     source = parts.newSource();
     log.warn('usage_clock_set_back', { now: new Date(nowMs).toISOString() });
@@ -415,7 +417,7 @@ function stateIn(file: ReturnType<typeof decodeFile>, lines: readonly ReturnType
   for (const [hour, entries] of hours) if (entries.size === 0) hours.delete(hour);
   const tenants = new Map(Object.entries(counted.tenants) as [TenantId, number][]);
   const { sinceMs, sinceAtMs, boot } = file;
-  // Without a boot, machine times are of a process that has ended.
+  // Without a boot, machine times belong to a process that has ended.
   const machine = typeof boot === 'string' ? { boot, sinceAtMs, clock } : {};
   return { sinceMs, ...machine, openFrom, runs, peers, hours, counted: { day: counted.day, tenants } };
 }

@@ -1,4 +1,4 @@
-/** What a container uses, from the kernel's files or, where they can't be read, the engine. */
+/** The use of a container, from the kernel's files or, if they cannot be read, from the engine. */
 import { memoryIn, type Inspection, type Stats } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { sandboxOf } from '../docker/observed.ts';
@@ -7,9 +7,9 @@ import type { Cgroups } from './cgroups.ts';
 import type { Counters } from './ledger.ts';
 
 export interface Use extends Counters {
-  /** Bytes; null: none, or it is unknown. */
+  /** Bytes; `null` if there is no limit, or it is unknown. */
   readonly memLimit: number | null;
-  /** Null: unknown, or not asked for. */
+  /** `null` if unknown, or not asked for. */
   readonly pids: number | null;
   readonly net: Traffic | null;
 }
@@ -19,13 +19,13 @@ export const isRunning = (status: string | undefined): boolean => running.has(st
 
 const neverStarted = '0001-';
 
-/** The start of a run; undefined: it never ran. */
+/** The start of a run; `undefined` if it never ran. */
 export const startIn = ({ State: { StartedAt } }: Inspection): string | undefined =>
   StartedAt === '' || StartedAt.startsWith(neverStarted) ? undefined : StartedAt;
 
 const memLimitIn = ({ HostConfig }: Inspection): number | null => HostConfig?.Memory || null;
 
-/** @param isWhole false: CPU and memory are enough */
+/** @param isWhole `false` if CPU and memory are enough */
 export function useFromFiles(cgroups: Cgroups | undefined, inspection: Inspection, isWhole: boolean): Use | undefined {
   const {
     Id,
@@ -37,7 +37,7 @@ export function useFromFiles(cgroups: Cgroups | undefined, inspection: Inspectio
   return { ...counters, memLimit: memLimitIn(inspection), ...more };
 }
 
-/** @throws EngineError; undefined: it does not run */
+/** @returns `undefined` if it does not run @throws EngineError */
 export async function useFromEngine(
   engine: Pick<Engine, 'stats'>,
   inspection: Inspection,

@@ -1,26 +1,26 @@
 /**
- * What the wall clock showed when, in this boot of the machine. The engine dates starts and ends by
+ * The history of the wall clock in this boot of the machine. The engine dates starts and ends by
  * the wall clock, which may be set; this finds the machine time at which the clock showed a date.
  */
 import { limits } from '../../schemas/limits.ts';
 
-/** By the wall clock, and by machine time (`MachineTime`). */
+/** A time by the wall clock, and by machine time (`MachineTime`). */
 export interface Moment {
   readonly nowMs: number;
   /** Comparable within one boot, and never steps. */
   readonly steadyMs: number;
 }
 
-/** While the wall clock was not set. */
+/** A time in which the wall clock was not set. */
 export interface ClockSpan {
   /** Wall clock minus machine time. */
   readonly offsetMs: number;
-  /** The first and the last look, by machine time. */
+  /** The first and the last reading of the clock, by machine time. */
   readonly fromMs: number;
   readonly untilMs: number;
 }
 
-/** Whether two clocks agree: if not, the wall clock was set in between. */
+/** `true` if two times agree; if not, the wall clock was set in between. */
 export const isSameTime = (oneMs: number, otherMs: number): boolean =>
   Math.abs(oneMs - otherMs) <= limits.usageClockStepMs;
 
@@ -48,14 +48,14 @@ export class WallClock {
   }
 
   /**
-   * When the clock showed this, by machine time: the latest such time, if it was set back. A date
-   * that it never showed is the nearest one between `notBeforeMs` and now.
+   * The machine time at which the clock showed this: the latest such time, if the clock was set
+   * back. A date that it never showed is the nearest one between `notBeforeMs` and now.
    */
   machineTimeOf(wallMs: number, { nowMs, steadyMs }: Moment, notBeforeMs: number): number {
     const step = limits.usageClockStepMs;
     for (const [index, { offsetMs }] of [...this.#spans.entries()].reverse()) {
       const atMs = wallMs - offsetMs;
-      // It was set between the last look at one span and the first at the next.
+      // The clock was set between the last reading of one span and the first of the next.
       const fromMs = Math.max(notBeforeMs, this.#spans[index - 1]?.untilMs ?? -Infinity);
       const untilMs = this.#spans[index + 1]?.fromMs ?? steadyMs;
       if (atMs >= fromMs - step && atMs <= untilMs + step) return clamp(atMs, notBeforeMs, steadyMs);

@@ -1,6 +1,7 @@
 /**
- * What the engine cannot say of volumes, on disk: those of containers that agents of the last
- * release made, which have no labels, and how long volumes have stayed behind.
+ * The facts about volumes that the engine does not keep, on disk: the volumes of containers that
+ * agents of the last release made, which have no labels, and the time that volumes have stayed
+ * behind.
  */
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
@@ -18,7 +19,8 @@ const Adopted = Type.Object({
   id: ContainerId,
   tenant: TenantId,
   /**
-   * Of one path, the last counts; the others still go with the container. Empty: nobody sees it.
+   * If a path is there twice, the last entry counts; the other volumes still go with the container.
+   * The path is empty if no process of the container sees the volume.
    */
   at: Type.Array(Type.Object({ path: Type.String(), name: Type.String() })),
 });
@@ -29,11 +31,14 @@ const decodeRecord = decoder(Type.Object({ v: Type.Literal(1), adopted: Type.Arr
 export interface VolumeRecord {
   /** Volumes without labels, by container. */
   readonly adopted: Map<ContainerId, Static<typeof Adopted>>;
-  /** How long volumes of containers that have left this host were kept, as this agent counts. */
+  /**
+   * Milliseconds for which volumes of containers that have left this host were kept, as this agent
+   * counts.
+   */
   readonly left: Map<ContainerId, number>;
-  /** Something has changed. Resolves when it is on disk, or when the disk refused it. */
+  /** The record has changed. Resolves when it is on disk, or when the disk refused it. */
   sync(): Promise<void>;
-  /** A little has changed: it is written with what changes later. */
+  /** A change that can wait: it is written with later changes. */
   touch(): void;
   flush(): Promise<void>;
 }

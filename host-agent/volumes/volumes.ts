@@ -1,5 +1,5 @@
 /**
- * Keeps what an image declares as VOLUME over every copy of its container on this host (ADR 46).
+ * Keeps the volumes that an image declares over every copy of its container on this host (ADR 46).
  *
  * The engine deletes none of these volumes with a copy. They go when their container is deleted, or
  * `limits.volumesLeftMs` after it has left this host; both only if its owner says that it is not
@@ -22,7 +22,8 @@ import type { VolumeRecord } from './record.ts';
 export interface Volumes {
   /**
    * Gives a new copy the volumes of its container at these paths: those that a copy has there now,
-   * else new ones. @throws EngineError
+   * else new ones.
+   * @throws EngineError
    */
   mounts(of: VolumeOwner, paths: readonly string[]): Promise<VolumeMount[]>;
   /**
@@ -31,17 +32,19 @@ export interface Volumes {
    */
   removeCopy(dockerId: string, leaves: boolean): Promise<void>;
   /**
-   * The container is deleted, and its copies are gone. Does not reject: what the engine does not
-   * remove now goes later.
+   * The container is deleted, and its copies are gone. Does not reject: volumes that the engine
+   * does not remove now go later.
    */
   remove(id: ContainerId): Promise<void>;
-  /** Looks at which volumes the engine has. @throws EngineError */
+  /** Lists the engine's volumes. @throws EngineError */
   look(): Promise<void>;
-  /** Containers that are not here, but volumes of theirs are: may these go? */
+  /**
+   * Containers that are not here, but whose volumes are: their owners decide whether these may go.
+   */
   strangers(): Stranger[];
   /** The verdicts of their owners. */
   applyVerdicts(named: readonly Stranger[], gone: Gone): Promise<void>;
-  /** How many containers have left volumes here. */
+  /** The number of containers that have left volumes here. */
   left(): number;
 }
 
@@ -49,9 +52,9 @@ export interface VolumesParts {
   readonly engine: Pick<CachedEngine, 'idsOf' | 'inspect' | 'remove' | 'volumes' | 'removeVolume'>;
   readonly owner: Owner;
   readonly record: VolumeRecord;
-  /** The desired set names the container. */
+  /** `true` if the desired set names the container. */
   readonly isWanted: (id: ContainerId) => boolean;
-  /** The engine has a copy of it; undefined: not known yet. */
+  /** `true` if the engine has a copy of it; `undefined` if not known yet. */
   readonly isPresent: (id: ContainerId) => boolean | undefined;
   /** A clock for waits, which never steps. */
   readonly steadyMs: () => number;
@@ -59,9 +62,9 @@ export interface VolumesParts {
 }
 
 /**
- * The volumes of a copy, by the paths where its processes see them. For a path that its image
- * declares as a relative one (`VOLUME data`), the engine makes one of its own below the one that
- * the agent mounts there: its path is empty.
+ * The volumes of a copy, by the paths at which its processes see them. For a path that its image
+ * declares as a relative one (`VOLUME data`), the engine makes one of its own below the agent's
+ * mount there: its path is empty.
  */
 function volumesOf({ Mounts }: Inspection): { readonly name: string; readonly path: string }[] {
   const mounts = Mounts ?? [];
@@ -85,7 +88,7 @@ export function createVolumes(parts: VolumesParts): Volumes {
   /** Volumes with labels. */
   const known = new Map<ContainerId, Known>();
   let isListed = false;
-  /** When the time of what stays behind was last counted. */
+  /** The last time at which the volumes that stay behind were counted. */
   const countedAtMs = new Map<ContainerId, number>();
 
   const note = ({ id, tenant }: VolumeOwner, name: string): void => {
@@ -96,7 +99,7 @@ export function createVolumes(parts: VolumesParts): Volumes {
   const nameAt = (id: ContainerId, path: string): string =>
     adopted.get(id)?.at.findLast((each) => volumePath(each.path) === path)?.name ?? volumeName(owner, id, path);
 
-  /** Takes in which volumes a copy has. True: that is news. */
+  /** Takes in the volumes of a copy. @returns `true` if there is news */
   const adopt = (copy: Inspection): boolean => {
     const id = containerIn(copy.Config.Labels);
     const tenant = tenantIn(copy.Config.Labels);
@@ -111,7 +114,7 @@ export function createVolumes(parts: VolumesParts): Volumes {
     return true;
   };
 
-  /** What nobody sees goes with its copy. */
+  /** Volumes that no process sees go with their copy. */
   const removeHidden = async (id: ContainerId, copy: Inspection): Promise<void> => {
     const before = adopted.get(id);
     const hidden = volumesOf(copy).flatMap(({ name, path }) => (path === '' ? [name] : []));
@@ -175,14 +178,14 @@ export function createVolumes(parts: VolumesParts): Volumes {
     }
   };
 
-  /** From now on its volumes may go in time. */
+  /** Its volumes may be removed in time from now on. */
   const leave = async (id: ContainerId): Promise<void> => {
     if (left.has(id)) return;
     left.set(id, 0);
     log.info('volumes_left', { container: id, volumes: namesOf(id), days: limits.volumesLeftMs / days });
     await record.sync();
   };
-  /** @returns how long its volumes were kept by now */
+  /** @returns the milliseconds for which its volumes were kept by now */
   const count = (id: ContainerId): number => {
     const nowMs = steadyMs();
     const keptMs = (left.get(id) ?? 0) + nowMs - (countedAtMs.get(id) ?? nowMs);
@@ -200,7 +203,7 @@ export function createVolumes(parts: VolumesParts): Volumes {
         const copy = await engine.inspect(dockerId);
         if (copy !== undefined) copies.push(copy);
       }
-      // What the copy that is up has is what counts.
+      // The volumes of the running copy take precedence.
       const upLast = copies.toSorted(
         (a, b) => Number(a.State.Status === 'running') - Number(b.State.Status === 'running'),
       );
@@ -215,10 +218,10 @@ export function createVolumes(parts: VolumesParts): Volumes {
       const copy = await engine.inspect(dockerId);
       const id = containerIn(copy?.Config.Labels);
       if (copy === undefined || id === undefined) return engine.remove(dockerId, 'kept');
-      // The engine forgets which container they are of.
+      // After the removal, the engine does not know whose they are.
       if (adopt(copy)) await record.sync();
       if (leaves && (copy.Mounts ?? []).some(({ Type }) => Type === 'volume')) await leave(id);
-      // What never ran has written nothing to those that the engine made for it.
+      // A copy that never ran has written nothing to the volumes that the engine made for it.
       await engine.remove(dockerId, copy.State.Status === 'created' ? undefined : 'kept');
       await removeHidden(id, copy);
     },

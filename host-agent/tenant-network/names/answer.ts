@@ -1,6 +1,6 @@
 /**
- * What a query is answered (RFC 1034, RFC 1035): names of the tenant network here, the rest by the
- * name servers of the host. Pure: bytes in, bytes out.
+ * Decides the answer to a query (RFC 1034, RFC 1035): names of the tenant network are answered
+ * here, the rest by the name servers of the host. Pure: bytes in, bytes out.
  */
 import * as dns from 'dns-packet';
 import { internalDomain } from '../../../schemas/tenant-network.ts';
@@ -9,9 +9,9 @@ import { addressAsked, labelAsked, type Zone, type Zones } from './zones.ts';
 
 export type Reaction =
   | { readonly kind: 'answer'; readonly bytes: Buffer }
-  /** The host's name servers know. */
+  /** The query is for the host's name servers. */
   | { readonly kind: 'forward' }
-  /** It is no query: nothing is sent. */
+  /** The message is no query: nothing is sent. */
   | { readonly kind: 'ignore' };
 
 /** RFC 1035, section 4.1.1. */
@@ -23,15 +23,18 @@ const headerBytes = 12;
 const plainBytes = 512;
 const ednsBytes = 1232;
 const tcpBytes = 65_535;
-/** A container that moves keeps its address, so this is about names that come and go. */
+/**
+ * The seconds for which an answer may be cached. A container that moves keeps its address, so this
+ * is about names that come and go.
+ */
 const ttl = 5;
 const negativeTtl = 1;
 
-/** An answer of a query that says only why there is none. */
+/** An answer with a code and no records. */
 function refusal(query: Buffer, code: Code): Buffer {
   const bytes = Buffer.alloc(headerBytes);
   query.copy(bytes, 0, 0, 2);
-  // A response, with the opcode and the wish for recursion of the query.
+  // A response, with the opcode and the recursion flag of the query.
   bytes[2] = 0x80 | ((query[2] ?? 0) & 0x79);
   bytes[3] = code;
   return bytes;
@@ -51,7 +54,7 @@ export function reactTo(query: Buffer, source: string, transport: 'udp' | 'tcp',
   if (packet === undefined || question === undefined || others.length > 0) return say(codes.malformed);
   const found = lookUp(question, zone, zones);
   if (found === undefined) return { kind: 'forward' };
-  // What is not written in ASCII cannot be repeated as it came.
+  // A name that is not ASCII cannot be repeated unchanged.
   if (!/^[\x21-\x7e]*$/.test(question.name)) return say(codes.malformed);
   return { kind: 'answer', bytes: encoded(packet, question, found, transport) };
 }
@@ -69,7 +72,7 @@ interface Found {
   readonly answers: dns.Answer[];
 }
 
-/** Undefined: other servers know. */
+/** `undefined` if the question is for other servers. */
 function lookUp(question: dns.Question, zone: Zone, zones: Zones): Found | undefined {
   if ((question.class ?? 'IN') !== 'IN') return { code: codes.refused, answers: [] };
   const name = question.name.replace(/\.$/, '').toLowerCase();
@@ -119,7 +122,7 @@ function encoded(
   return whole.byteLength <= most ? whole : response(flags | dns.TRUNCATED_RESPONSE, [], []);
 }
 
-/** RFC 6891. */
+/** The answer's own EDNS record (RFC 6891). */
 const ownEdns: dns.OptAnswer = {
   type: 'OPT',
   name: '.',
@@ -131,7 +134,7 @@ const ownEdns: dns.OptAnswer = {
   options: [],
 };
 
-/** Says for how long a name that is not there may be remembered as such (RFC 2308). */
+/** Tells how long the absence of a name may be cached (RFC 2308). */
 const startOfAuthority: dns.SoaAnswer = {
   type: 'SOA',
   name: internalDomain,

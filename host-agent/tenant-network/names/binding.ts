@@ -12,7 +12,7 @@ type Handle = DatagramSocket | Server;
 /** Sends a message with a socket to another process, as `child.send` does. */
 export type Send = (message: object, handle: Handle, sent: (error: Error | null) => void) => unknown;
 
-/** @param addresses of the resolver, which the router namespace has */
+/** @param addresses the addresses of the resolver, which the router namespace has */
 export async function bind(addresses: readonly string[], send: Send): Promise<void> {
   for (const address of addresses) {
     const datagrams = createSocket({ type: isIPv6(address) ? 'udp6' : 'udp4', ipv6Only: isIPv6(address) });
@@ -26,7 +26,7 @@ export async function bind(addresses: readonly string[], send: Send): Promise<vo
   }
 }
 
-/** Gives the socket away: one that stays open here would go on taking what is meant for others. */
+/** Hands the socket over and closes it here: an open one would go on taking queries. */
 export const give = (send: Send, socket: Handle): Promise<void> =>
   new Promise((resolve, reject) => {
     send({}, socket, (error) => {

@@ -13,7 +13,7 @@ export class Followed<T> {
     this.value = first;
   }
 
-  /** @throws what reading throws; what was read before stays. */
+  /** @throws the error of reading; the last content stays */
   look(): void {
     const { ino, mtimeMs, size } = statSync(this.#path);
     const seen = `${ino} ${mtimeMs} ${size}`;

@@ -1,6 +1,6 @@
 import type { DesiredNetwork, KnownNames } from '../../../schemas/wire/net.ts';
 
-/** What the resolvers need of what the agent desires. Pure. */
+/** The part of the desired network that the resolvers need. Pure. */
 export function namesKnown({
   ranges,
   attached,
@@ -14,7 +14,7 @@ export function namesKnown({
     ipv4,
     ipv6,
   }));
-  // A peer asks where its network is served.
+  // A peer asks the resolvers of the host that serves its network.
   const served = vpn.filter(({ server }) => server !== null);
   const peers = served.flatMap((network) =>
     network.peers.map(({ tenant, ipv4, ipv6 }) => ({ tenant, project: null, ipv4, ipv6 })),

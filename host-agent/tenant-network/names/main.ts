@@ -1,6 +1,7 @@
 /**
  * `longshore-dns`: one of the two resolvers of a host. Containers ask it for the names of their
- * tenant's containers; it outlives the agent and `longshore-net`, and answers what was last known.
+ * tenant's containers; it outlives the agent and `longshore-net`, and answers with the last known
+ * names.
  */
 import type { Socket } from 'node:dgram';
 import { Server } from 'node:net';
@@ -22,7 +23,9 @@ const stopMs = 2 * seconds;
 const decodeNames = decoder(KnownNames);
 const log = createLog('longshore-dns', logLevelOf(process.env));
 
-/** Addresses of one resolver of this host. Undefined: `longshore-net` has said nothing yet. */
+/**
+ * The addresses of one resolver of this host. `undefined` if `longshore-net` has written none yet.
+ */
 function followAddresses(file: string, which: 0 | 1): () => readonly string[] | undefined {
   const followed = new Followed<readonly string[] | undefined>(file, undefined, (bytes) => {
     const { ranges } = decodeNames(bytes);

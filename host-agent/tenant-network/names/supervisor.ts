@@ -1,6 +1,6 @@
 /**
- * Keeps one resolver running: makes its sockets in the router namespace, and again where that
- * namespace is another one, and gives them to a process without rights, which answers.
+ * Keeps one resolver running: makes its sockets in the router namespace, again if that namespace is
+ * replaced, and hands them to a process without rights, which answers.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import type { Socket as DatagramSocket } from 'node:dgram';
@@ -17,7 +17,7 @@ const bindMs = 10 * seconds;
 
 export interface SupervisorOptions {
   readonly router: string;
-  /** Of this resolver; undefined: nothing is desired yet. */
+  /** The addresses of this resolver; `undefined` if nothing is desired yet. */
   readonly addresses: () => readonly string[] | undefined;
   /** The program itself, which is started in another mode. */
   readonly program: string;
@@ -27,14 +27,14 @@ export interface SupervisorOptions {
 export class ResolverSupervisor {
   readonly #options: SupervisorOptions;
   #worker: ChildProcess | undefined;
-  /** The namespace and the addresses that the worker has sockets of. */
+  /** The namespace and the addresses of the worker's sockets. */
   #bound = '';
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
   }
 
-  /** Until the signal aborts. */
+  /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -52,7 +52,7 @@ export class ResolverSupervisor {
     if (addresses === undefined) return;
     const wanted = `${namespaceId(this.#options.router)} ${addresses.join(' ')}`;
     if (this.#worker !== undefined && this.#bound === wanted) return;
-    // Its sockets are of another namespace.
+    // Its sockets belong to another namespace.
     this.#worker?.kill('SIGTERM');
     const worker = (this.#worker = this.#start());
     this.#bound = '';
@@ -61,7 +61,7 @@ export class ResolverSupervisor {
     this.#options.log.info('resolver_bound', { addresses });
   }
 
-  /** Without the rights of this process. */
+  /** Starts the worker without the rights of this process. */
   #start(): ChildProcess {
     const { program, log } = this.#options;
     const isRoot = process.getuid?.() === 0;
@@ -102,7 +102,7 @@ export class ResolverSupervisor {
   }
 }
 
-/** Another one for each network namespace. */
+/** An id that differs for each network namespace. */
 function namespaceId(router: string): string {
   const { dev, ino } = statSync(routerFile(router));
   return `${dev}:${ino}`;

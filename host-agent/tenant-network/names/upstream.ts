@@ -1,5 +1,5 @@
 /**
- * Asks the name servers of the host what the tenant network does not know. Each container has a
+ * Asks the name servers of the host about names outside the tenant network. Each container has a
  * bound of questions at a time, so that one that floods does not take the others' turns.
  */
 import { randomInt } from 'node:crypto';
@@ -10,17 +10,17 @@ import { frames, framed } from './frames.ts';
 export interface UpstreamOptions {
   /** Addresses of name servers, in their order. */
   readonly servers: () => readonly string[];
-  /** Of a name server; 53 but in tests. */
+  /** The port of a name server; 53 except in tests. */
   readonly port?: number;
-  /** Questions at a time. */
+  /** The most questions at a time, of one container and of all. */
   readonly ofOne: number;
   readonly ofAll: number;
-  /** For one server, and for all of them. */
+  /** The deadlines for one server, and for all of them. */
   readonly serverMs: number;
   readonly deadlineMs: number;
 }
 
-/** `full`: this container, or all of them, ask too much at a time. */
+/** `full`: this container, or all of them, have too many questions at a time. */
 export type Heard = Buffer | 'full' | 'silent';
 
 const identifierBytes = 2;
@@ -54,7 +54,7 @@ export class Upstream {
   async #askEach(query: Buffer, transport: 'udp' | 'tcp'): Promise<Buffer | undefined> {
     const { servers, serverMs, deadlineMs, port = 53 } = this.#options;
     const endMs = performance.now() + deadlineMs;
-    // A number of our own: the container chose the other, perhaps to be guessed.
+    // A new number: the container chose the other, and may have made it easy to guess.
     const own = Buffer.from(query);
     own.writeUInt16BE(randomInt(2 ** 16));
     for (const address of servers()) {
@@ -74,11 +74,11 @@ interface Server {
   readonly port: number;
 }
 
-/** Whether it answers this query: its number, and its question. */
+/** `true` if `answer` belongs to the query: it has its number, and its question. */
 function answers(query: Buffer, answer: Buffer): boolean {
   if (answer.byteLength < headerBytes || (answer.readUInt8(2) & 0x80) === 0) return false;
   if (answer.readUInt16BE() !== query.readUInt16BE()) return false;
-  // One that refuses may leave the question out.
+  // A server that refuses may leave the question out.
   if (answer.readUInt16BE(4) === 0) return true;
   const end = endOfQuestion(query);
   return (
@@ -107,7 +107,7 @@ function askUdp(query: Buffer, { address, port }: Server, ms: number): Promise<B
     socket.on('message', (answer: Buffer) => {
       if (answers(query, answer)) end(answer);
     });
-    // Connected: the kernel drops what others send.
+    // A connected socket: the kernel drops packets of others.
     socket.connect(port, address, () => socket.send(query));
   });
 }

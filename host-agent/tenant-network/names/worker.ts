@@ -1,7 +1,7 @@
 /**
  * Answers queries. It runs in the host's namespace, because it asks the host's name servers, and
- * has no rights; the sockets on which containers ask are made in the router namespace, and given to
- * it.
+ * has no rights; the sockets on which containers ask are made in the router namespace, and handed
+ * to it.
  */
 import type { RemoteInfo, Socket as DatagramSocket } from 'node:dgram';
 import { watch } from 'node:fs';
@@ -41,7 +41,7 @@ export class Answering {
   readonly #connections = new Map<string, number>();
   #open = 0;
 
-  /** @param file in which `longshore-net` tells who has which name */
+  /** @param file the file in which `longshore-net` lists the names and their owners */
   constructor(file: string, log: Log) {
     this.#log = log;
     this.#zones = new Followed<Zones | undefined>(file, undefined, (bytes) => zonesOf(decodeNames(bytes)));
@@ -51,7 +51,7 @@ export class Answering {
       () => Promise.resolve(this.#look()),
       new AbortController().signal,
     );
-    // At once; the clock finds what this misses.
+    // Changes are noticed at once; the timer finds those that this misses.
     try {
       watch(dirname(file), () => this.#look());
     } catch (error) {
@@ -109,7 +109,7 @@ export class Answering {
 
   async #answer(query: Buffer, source: string, transport: 'udp' | 'tcp'): Promise<Buffer | undefined> {
     const zones = this.#zones.value;
-    // It may be starting.
+    // `longshore-net` may be starting.
     if (zones === undefined) return failed(query);
     const reaction = reactTo(query, source, transport, zones);
     if (reaction.kind === 'ignore') return undefined;

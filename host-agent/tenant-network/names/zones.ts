@@ -1,25 +1,25 @@
 /**
- * Which names each container and VPN peer knows: those of its tenant's containers, and aliases of
- * its own project. Who asks is known by the source address, which nobody can forge in the router
- * namespace. Pure.
+ * The names that each container and VPN peer knows: those of its tenant's containers, and aliases
+ * of its own project. The asker is known by the source address, which nobody can forge in the
+ * router namespace. Pure.
  */
 import { contains, formatAddress, hostCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
 import { byTenant } from '../../../schemas/wire/members.ts';
 import type { KnownNames, NamedMember } from '../../../schemas/wire/net.ts';
 import { hasLabelBefore, internalDomain, labelOf } from '../../../schemas/tenant-network.ts';
 
-/** What a container or a VPN peer sees. */
+/** The names that a container or a VPN peer sees. */
 export interface Zone {
-  /** Members with this label, which is in lower case; empty: there is none. */
+  /** Members with this label, which is in lower case; empty if there is none. */
   find(label: string): readonly NamedMember[];
   /** The member with this address. */
   at(address: string): NamedMember | undefined;
 }
 
 export interface Zones {
-  /** Undefined: nobody has this address here. */
+  /** `undefined` if nobody has this address here. */
   zoneOf(source: string): Zone | undefined;
-  /** Whether the address is of the tenant network, whose names no other server knows. */
+  /** `true` if the address is of the tenant network, whose names no other server knows. */
   isInside(address: string): boolean;
 }
 
@@ -79,26 +79,27 @@ function namesOf(members: readonly NamedMember[]): TenantNames {
   return { byLabel, byAlias, byAddress };
 }
 
-/** Addresses of members and of those who ask are in this form already. */
+/** Addresses of members and of askers are in this form already. */
 function asWeWrite(text: string): string {
   const address = parseAddress(text);
   return address === undefined ? text : formatAddress(address.family, address.value);
 }
 
 /**
- * The label that a name asks for: `web` and `web.internal`; undefined: it is for other servers.
- * Empty: the domain itself. A name below a label, such as `a.web.internal`, is nobody's.
+ * The label that a name asks for: `web` for `web` and `web.internal`; `undefined` if it is for
+ * other servers. Empty for the domain itself. A name below a label, such as `a.web.internal`,
+ * belongs to nobody.
  * @param name without the last dot, in lower case
  */
 export function labelAsked(name: string): string | undefined {
-  // The root is no name of ours.
+  // The root is not a name of the tenant network.
   if (name === '') return undefined;
   if (name === internalDomain) return '';
   if (!name.includes('.')) return name;
   return name.endsWith(`.${internalDomain}`) ? name.slice(0, -internalDomain.length - 1) : undefined;
 }
 
-/** The address that a name below `in-addr.arpa` or `ip6.arpa` is for (RFC 1035, RFC 3596). */
+/** The address in a name below `in-addr.arpa` or `ip6.arpa` (RFC 1035, RFC 3596). */
 export function addressAsked(name: string): string | undefined {
   if (name.endsWith('.in-addr.arpa')) {
     const address = name.slice(0, -'.in-addr.arpa'.length).split('.').toReversed().join('.');
