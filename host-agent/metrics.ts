@@ -43,9 +43,12 @@ export const pullStates = ['waiting', 'running', 'aside', 'queued'] as const;
 export type PullState = (typeof pullStates)[number];
 
 /**
- * - `off`: by the operator. - `waiting`: there is no bridge yet. - `unchecked`: the rules are in
- *   place, and no look from inside a container has shown that they hold. - `enforced`: one has. -
- *   `open`: they are not in place, or do not hold.
+ * - `off`: by the operator.
+ * - `waiting`: there is no bridge yet.
+ * - `unchecked`: the rules are in place, and no probe from inside a container has shown that they
+ *   hold.
+ * - `enforced`: a probe has.
+ * - `open`: they are not in place, or do not hold.
  */
 export const firewallStates = ['off', 'waiting', 'unchecked', 'enforced', 'open'] as const;
 export type FirewallState = (typeof firewallStates)[number];

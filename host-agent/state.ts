@@ -38,7 +38,7 @@ export interface State {
   readonly execs: ExecRecord;
   readonly volumes: VolumeRecord;
   readonly members: TenantMembers;
-  /** Writes what the control plane's side has changed. */
+  /** Writes the pending changes of all state files here. */
   flush(): Promise<void>;
 }
 

@@ -78,7 +78,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
   let volumes: MeasuredVolumes = { bytes: new Map(), attempts: untried };
   let isMeasuringVolumes = false;
   let relief: Relief | undefined;
-  /** When all containers were last held against their limits. */
+  /** The time of the last comparison of all containers with their limits. */
   let comparedAtMs = Number.NEGATIVE_INFINITY;
 
   const intervalMs = (): number =>

@@ -18,7 +18,7 @@ export interface DiskWatchParts {
    */
   readonly rootDir: () => string | undefined;
   readonly images: {
-    /** Removes one image after another while `goOn` says so. */
+    /** Removes one image after another while `goOn` resolves to true. */
     collect(goOn: () => Promise<boolean>): Promise<void>;
     /** Removes images that were unused for so long. */
     collectUnused(ms: number): Promise<void>;

@@ -345,7 +345,7 @@ export const shapes = {
   volumes: { Volumes: [{ Name: true, Labels: ourLabels }] },
   images: [{ Id: true, RepoTags: imageNames, RepoDigests: imageNames, Size: true }],
   imagesInUse: [{ ImageID: true }],
-  // All that its maker wrote and that the engine tells; its names and sizes are of others, too.
+  // All text of its maker that the engine returns; its names and sizes are of others, too.
   imageDetails: { Id: true, Config: true, ContainerConfig: true, Author: true, Comment: true },
   history: [{ CreatedBy: true, Comment: true }],
   event: {

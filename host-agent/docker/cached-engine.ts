@@ -66,7 +66,7 @@ interface Entry {
   readonly id: ContainerId | undefined;
   readonly tenant: string;
   state: string | undefined;
-  /** The number of the last change that was heard or made. */
+  /** The number of the last change, by an event or by this agent. */
   change: number;
   seen: Inspection | undefined;
   /** The time at which `seen` was last known to be true; `undefined` if it may be out of date. */
@@ -283,7 +283,7 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
           if (lists > 0) removed.add(dockerId);
           return containerIn(marks);
         case 'start': {
-          // The end of an earlier run would have been heard before.
+          // The event of the end of an earlier run would have come before.
           const entry = entries.get(dockerId);
           if (entry?.seenAtMs !== undefined && entry.seen?.State.Status === 'running') return undefined;
           break;

@@ -17,7 +17,7 @@ const headerBytes = 8;
 const systemError = 3;
 
 /**
- * Takes chunks and returns the frames that they complete. Throws where the bytes are not such a
+ * Takes chunks and returns the frames that they complete. Throws if the bytes are not such a
  * stream.
  */
 export class Demultiplexer {

@@ -256,7 +256,7 @@ function lifetime(call: Call, outgoing: ClientRequest) {
   return {
     untimed,
     end,
-    /** From now on the answer fails: its reader would not hear an error of the request. */
+    /** From now on the answer fails: its reader would not notice an error of the request. */
     answered: (answer: IncomingMessage) => {
       ended = answer;
       answer.once('close', end);

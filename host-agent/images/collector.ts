@@ -38,7 +38,7 @@ export interface PulledImage {
 }
 
 export interface ImageCollector {
-  /** Removes one image after another while `goOn` says so. */
+  /** Removes one image after another while `goOn` resolves to true. */
   collect(goOn: () => Promise<boolean>): Promise<void>;
   /** Removes images that it pulled and that were unused for so long. */
   collectUnused(ms: number): Promise<void>;
@@ -54,7 +54,7 @@ export interface ImageCollectorParts {
   /** References of the containers that are desired on this host. */
   readonly wanted: () => Iterable<string>;
   readonly nowMs: () => number;
-  /** Is told which images are left. */
+  /** Learns which images are left. */
   readonly access: Pick<ImageAccess, 'images' | 'forget'>;
   readonly metrics: Pick<Metrics, 'imageRemoved'>;
   readonly disk: StateDisk;

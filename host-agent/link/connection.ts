@@ -28,7 +28,7 @@ export interface Connection {
     serve: (nc: NatsConnection) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Closes the connection, and waits for what it served. */
+  /** Closes the connection, and waits for the work that it served. */
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The link to the control plane: session, desired set, heartbeats. Each resumes by itself when the
- * connection returns; without a connection the agent works from what it knows.
+ * connection returns; without a connection the agent works from its last known state.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';

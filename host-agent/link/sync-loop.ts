@@ -135,7 +135,7 @@ export function noteObeyed(faults: Pick<Faults, 'restate' | 'clear'>): SyncParts
   };
 }
 
-/* Which partitions the next sync asks. Pure. */
+/* The partitions of the next sync. Pure. */
 
 export type Due = 'all' | ReadonlySet<number>;
 

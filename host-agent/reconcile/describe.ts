@@ -116,8 +116,8 @@ export const observation = (status: ContainerStatus, why: Why | null, more: Part
 });
 
 /**
- * While the engine does not answer, the last observation stands; the message tells since when it is
- * old.
+ * While the engine does not answer, the last observation stands; the message contains the time
+ * since which it is old.
  */
 export function describeAway(last: Description | undefined, sinceMs: number): Description {
   const message = `the container engine has not answered since ${timestamp(sinceMs)}`;

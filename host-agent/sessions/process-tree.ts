@@ -37,7 +37,7 @@ export function below(root: number, children: ReadonlyMap<number, readonly numbe
   return tree;
 }
 
-/** A process and what is below it, while they are being stopped. */
+/** A process and its descendants, while they are being stopped. */
 interface Kill {
   readonly root: number;
   readonly dockerId: string;

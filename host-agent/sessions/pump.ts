@@ -71,7 +71,7 @@ export class Pump {
     }
   }
 
-  /** Writes what the client has sent. */
+  /** Writes the client's bytes. */
   write(bytes: Uint8Array): void {
     const { stream, tunnel } = this.#parts;
     if (!stream.writable) {

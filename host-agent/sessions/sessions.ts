@@ -40,8 +40,8 @@ export interface SessionKind {
   /** The level at which the end of such a session is logged. */
   readonly logLevel: 'info' | 'debug';
   /**
-   * Prepares what the session needs; it is open once its port is there. The port's `onEnd` is
-   * called whatever happens later. Rejects where it can't.
+   * Prepares the session; it is open once its port is there. The port's `onEnd` is called whatever
+   * happens later. Rejects if it cannot be opened.
    */
   open(target: SessionTarget, about: SessionAbout, tunnel: Tunnel): Promise<TunnelPort | SessionEnd>;
 }

@@ -27,8 +27,9 @@ export interface Volumes {
    */
   mounts(of: VolumeOwner, paths: readonly string[]): Promise<VolumeMount[]>;
   /**
-   * Removes a copy; the volumes of its container stay. @throws EngineError
-   * @param leaves its container leaves this host
+   * Removes a copy; the volumes of its container stay.
+   * @param leaves `true` if its container leaves this host
+   * @throws EngineError
    */
   removeCopy(dockerId: string, leaves: boolean): Promise<void>;
   /**

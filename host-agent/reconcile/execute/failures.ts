@@ -15,8 +15,8 @@ interface Words {
   readonly message: string;
 }
 /**
- * The first pattern that matches decides: registries, kernels and engine versions word the same
- * fault differently.
+ * The first pattern that matches decides: registries, kernels and engine versions have different
+ * messages for the same fault.
  */
 type Patterns = readonly (readonly [RegExp, Words])[];
 
