@@ -1,11 +1,12 @@
 /**
- * The parts of the engine's answers that the agent reads (Docker Engine API v1.41 and later).
- * `shapes` names the members that it keeps while an answer arrives; images and containers decide
- * how large the rest is.
+ * The parts of the engine's answers that the agent reads (Docker Engine API v1.41 and later). Only
+ * these are kept while an answer arrives (`shapes`); images and containers decide how large the
+ * rest is. `keep` in a schema is the shape of a part that is kept otherwise.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import { Some, type Shape } from './json-filter.ts';
+import { keptSettings } from './kept-settings.ts';
 import { labels } from './ownership.ts';
 
 /** Bytes of an event's action that are read: `exec_create` repeats a whole command after it. */
@@ -19,7 +20,8 @@ const ourLabelBytes = 1024;
 const imageNamesRead = 2000;
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Labels = Type.Record(Type.String(), Type.String());
+const ourLabels = Object.fromEntries(Object.values(labels).map((label) => [label, ourLabelBytes]));
+const Labels = Type.Record(Type.String(), Type.String(), { keep: ourLabels });
 
 /** `GET /version` */
 export const Version = Type.Object({
@@ -105,24 +107,7 @@ export const Inspection = Type.Object({
       ),
     ),
   ),
-  HostConfig: Type.Optional(
-    Type.Object({
-      NetworkMode: Type.Optional(Type.String()),
-      /** Bytes; 0 means no limit. */
-      Memory: Type.Optional(Type.Integer()),
-      /** Billionths of a CPU; 0 means no limit. */
-      NanoCpus: Type.Optional(Type.Integer()),
-      /** Bytes of memory and swap together; -1 means no limit. */
-      MemorySwap: Type.Optional(Type.Integer()),
-      /** 0 means no limit. */
-      PidsLimit: Type.Optional(nullable(Type.Integer())),
-      /** 0 means the engine's default. */
-      CpuShares: Type.Optional(Type.Integer()),
-      /** Empty means all CPUs. */
-      CpusetCpus: Type.Optional(Type.String()),
-      RestartPolicy: Type.Optional(nullable(Type.Object({ Name: Type.String() }))),
-    }),
-  ),
+  HostConfig: Type.Optional(Type.Partial(Type.Object({ NetworkMode: Type.String(), ...keptSettings }))),
   NetworkSettings: Type.Object({
     /** The file of the container's network namespace; empty if it has none. */
     SandboxKey: Type.Optional(Type.String()),
@@ -148,7 +133,9 @@ export const Stats = Type.Object({
   memory_stats: Type.Object({
     usage: Type.Optional(Type.Number()),
     limit: Type.Optional(Type.Number()),
-    stats: Type.Optional(Type.Record(Type.String(), Type.Number())),
+    stats: Type.Optional(
+      Type.Partial(Type.Object({ total_inactive_file: Type.Number(), inactive_file: Type.Number() })),
+    ),
   }),
   pids_stats: Type.Optional(Type.Object({ current: Type.Optional(Type.Number()) })),
   networks: Type.Optional(
@@ -165,7 +152,7 @@ export const withoutInactive = (bytes: number, inactive: number): number =>
   inactive < bytes ? bytes - inactive : bytes;
 
 export const memoryIn = ({ memory_stats: { usage = 0, stats = {} } }: Pick<Stats, 'memory_stats'>): number =>
-  withoutInactive(usage, stats['total_inactive_file'] ?? stats['inactive_file'] ?? 0);
+  withoutInactive(usage, stats.total_inactive_file ?? stats.inactive_file ?? 0);
 
 /** `GET /networks` */
 export const Networks = Type.Array(
@@ -286,73 +273,42 @@ export type PullLine = Static<typeof PullLine>;
 
 /** A line of `GET /events`. */
 export const EngineEvent = Type.Object({
-  Action: Type.Optional(Type.String()),
-  Actor: Type.Optional(Type.Object({ ID: Type.String(), Attributes: Labels })),
+  Action: Type.Optional(Type.String({ keep: engineActionBytes })),
+  Actor: Type.Optional(
+    Type.Object({
+      ID: Type.String(),
+      Attributes: Type.Record(Type.String(), Type.String(), { keep: { ...ourLabels, exitCode: true } }),
+    }),
+  ),
   timeNano: Type.Optional(Type.Number()),
 });
 export type EngineEvent = Static<typeof EngineEvent>;
 
-const ourLabels: Shape = Object.fromEntries(Object.values(labels).map((label) => [label, ourLabelBytes]));
 const imageNames: Shape = [new Some(imageNamesRead)];
 
+/** Keeps the members in an object's schema, and other values whole. */
+function shapeOf(schema: TSchema): Shape {
+  if ('keep' in schema) return schema.keep as Shape;
+  if (Type.IsUnion(schema)) return schema.anyOf.map(shapeOf)[0] ?? true;
+  if (Type.IsArray(schema)) return [shapeOf(schema.items)];
+  if (!Type.IsObject(schema)) return true;
+  return Object.fromEntries(Object.entries(schema.properties).map(([name, each]) => [name, shapeOf(each)]));
+}
+
 export const shapes = {
-  summaries: [
-    {
-      Id: true,
-      State: true,
-      Status: true,
-      Labels: ourLabels,
-      HostConfig: { NetworkMode: true },
-      NetworkSettings: { Networks: true },
-    },
-  ],
-  inspection: {
-    Id: true,
-    Image: true,
-    State: {
-      Status: true,
-      Pid: true,
-      OOMKilled: true,
-      ExitCode: true,
-      Error: true,
-      StartedAt: true,
-      FinishedAt: true,
-      Health: { Status: true, Log: [{ ExitCode: true, Output: true }] },
-    },
-    Config: { Labels: ourLabels },
-    Mounts: [{ Type: true, Name: true, Destination: true }],
-    HostConfig: {
-      NetworkMode: true,
-      Memory: true,
-      NanoCpus: true,
-      MemorySwap: true,
-      PidsLimit: true,
-      CpuShares: true,
-      CpusetCpus: true,
-      RestartPolicy: { Name: true },
-    },
-    NetworkSettings: { Networks: true, Ports: true, SandboxKey: true },
-  },
-  stats: {
-    cpu_stats: { cpu_usage: { total_usage: true } },
-    memory_stats: { usage: true, limit: true, stats: { total_inactive_file: true, inactive_file: true } },
-    pids_stats: { current: true },
-    networks: true,
-  },
-  image: { Id: true },
-  written: { SizeRw: true, Mounts: [{ Type: true, Name: true }] },
-  diskUsage: { Volumes: [{ Name: true, UsageData: { Size: true } }] },
-  volumes: { Volumes: [{ Name: true, Labels: ourLabels }] },
+  summaries: shapeOf(Summaries),
+  inspection: shapeOf(Inspection),
+  stats: shapeOf(Stats),
+  image: shapeOf(Image),
+  written: shapeOf(Written),
+  diskUsage: shapeOf(DiskUsage),
+  volumes: shapeOf(Volumes),
   images: [{ Id: true, RepoTags: imageNames, RepoDigests: imageNames, Size: true }],
-  imagesInUse: [{ ImageID: true }],
+  imagesInUse: shapeOf(ImagesInUse),
   // All text of its maker that the engine returns; its names and sizes are of others, too.
   imageDetails: { Id: true, Config: true, ContainerConfig: true, Author: true, Comment: true },
   history: [{ CreatedBy: true, Comment: true }],
-  event: {
-    Action: engineActionBytes,
-    Actor: { ID: true, Attributes: { ...ourLabels, exitCode: true } },
-    timeNano: true,
-  },
+  event: shapeOf(EngineEvent),
   // An image's event has all labels of the image.
   change: { Action: engineActionBytes },
 } as const satisfies Record<string, Shape>;

@@ -7,9 +7,9 @@ import type { ImageSeen, PortAddress } from '../../schemas/api/container.ts';
 import { digestPattern } from '../../schemas/api/fields/container.ts';
 import { isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
 import type { Inspection } from './answers.ts';
+import { keptSettings, type KeptSettings } from './kept-settings.ts';
 import { limits } from '../../schemas/limits.ts';
 import { withoutControls } from '../../schemas/visible.ts';
-import type { KeptSettings } from './calls/containers.ts';
 import type { CachedEngine } from './cached-engine.ts';
 import { containerIn, labels, tenantIn } from './ownership.ts';
 
@@ -138,23 +138,15 @@ function imageFrom(marks: Readonly<Record<string, string>>): Pick<Found, 'image'
 /** The engine's default for `CpuShares`. */
 export const usualCpuShares = 1024;
 
-/**
- * Leaves out the settings that the engine does not report or enforce, and those that have its own
- * default.
- */
-export function limitsFrom({ HostConfig = {} }: Inspection): Partial<KeptSettings> {
-  const { Memory = 0, MemorySwap = 0, NanoCpus = 0, PidsLimit, CpuShares = 0, CpusetCpus = '' } = HostConfig;
-  const restart = HostConfig.RestartPolicy?.Name ?? '';
-  return {
-    ...(Memory === 0 ? {} : { Memory }),
-    ...(MemorySwap === 0 ? {} : { MemorySwap }),
-    ...(NanoCpus === 0 ? {} : { NanoCpus }),
-    ...(PidsLimit === undefined || PidsLimit === null ? {} : { PidsLimit }),
-    ...(CpuShares === 0 ? {} : { CpuShares }),
-    ...(CpusetCpus === '' ? {} : { CpusetCpus }),
-    ...(restart === '' ? {} : { RestartPolicy: { Name: restart } }),
-  };
-}
+/** Leaves out the settings that the engine shows as unset. */
+export const limitsFrom = ({ HostConfig = {} }: Inspection) =>
+  Object.fromEntries(
+    Object.entries(keptSettings).flatMap(([name, schema]) => {
+      const unset = 'default' in schema ? schema.default : null;
+      const value = HostConfig[name as keyof KeptSettings] ?? unset;
+      return isDeepStrictEqual(value, unset) ? [] : [[name, value]];
+    }),
+  ) as Partial<KeptSettings>;
 
 /** The wanted settings that the engine applies differently; empty if there are none. */
 export const otherLimits = ({ limits = {} }: Pick<Found, 'limits'>, wanted: Partial<KeptSettings>) =>

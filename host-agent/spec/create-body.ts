@@ -5,7 +5,8 @@ import { containerFields, type Port } from '../../schemas/api/fields/container.t
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ImageCheck } from '../docker/answers.ts';
-import type { BindMount, ContainerBody, EngineLimits, KeptSettings, VolumeMount } from '../docker/calls/containers.ts';
+import type { EngineLimits, KeptSettings } from '../docker/kept-settings.ts';
+import type { BindMount, ContainerBody, VolumeMount } from '../docker/calls/containers.ts';
 import { usualCpuShares } from '../docker/observed.ts';
 import { noSecrets, orderedUses, usesIn } from '../../schemas/api/secret.ts';
 import { confinement, type Capability } from './confinement.ts';
@@ -48,7 +49,10 @@ const hash = (value: unknown): string => createHash('sha256').update(JSON.string
 /** `80` and `"80"` → `"80/tcp"`. */
 export const portKey = (port: Port): string => (String(port).includes('/') ? String(port) : `${port}/tcp`);
 
-/** @param hostCpuMillis the CPU of the engine's host: the engine refuses more */
+/**
+ * MemorySwap equals Memory, so that there is no swap on top.
+ * @param hostCpuMillis the CPU of the engine's host: the engine refuses more
+ */
 export function limitsOf({ cpu_millis, mem_bytes }: DesiredContainer, hostCpuMillis: number): EngineLimits {
   const cpuMillis = Math.max(engineCpuMillisMin, Math.min(cpu_millis, hostCpuMillis));
   return { Memory: mem_bytes, MemorySwap: mem_bytes, NanoCpus: cpuMillis * 1_000_000 };

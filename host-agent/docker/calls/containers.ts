@@ -5,6 +5,7 @@
 import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { decode, shapes, type EngineEvent, type Inspection, type Stats, type Summary } from '../answers.ts';
+import type { EngineLimits, KeptSettings } from '../kept-settings.ts';
 import { asEngineError, listCall } from '../errors.ts';
 import { JsonFilter, type Shape } from '../json-filter.ts';
 import { filtering, type OpenReply } from '../transport.ts';
@@ -42,26 +43,6 @@ export interface ContainerBody {
     readonly [setting: string]: unknown;
   };
   readonly [setting: string]: unknown;
-}
-
-/** Limits of a container, as the engine names them: memory in bytes, CPU in billionths of one. */
-export interface EngineLimits {
-  readonly Memory: number;
-  /** Equal to Memory: no swap on top. */
-  readonly MemorySwap: number;
-  readonly NanoCpus: number;
-}
-
-/**
- * The settings of a container that the agent keeps as it wants them; all can be changed by `POST
- * /containers/{id}/update`.
- */
-export interface KeptSettings extends EngineLimits {
-  readonly PidsLimit: number;
-  readonly CpuShares: number;
-  /** Empty for all CPUs of the engine. */
-  readonly CpusetCpus: string;
-  readonly RestartPolicy: { readonly Name: string };
 }
 
 export interface ContainerCalls {

@@ -11,7 +11,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { Capability } from '../../spec/confinement.ts';
 import { tarOf } from '../../spec/config-files.ts';
 import { diskLimitOf } from '../../disk/plan.ts';
-import type { CreateResult, KeptSettings } from '../../docker/calls/containers.ts';
+import type { CreateResult } from '../../docker/calls/containers.ts';
 import type { Engine } from '../../docker/engine.ts';
 import { detailOf, EngineError, isOversized, isRefusal } from '../../docker/errors.ts';
 import {
@@ -32,6 +32,7 @@ import type { LogCollector } from '../../logs/collector.ts';
 import { isNetworkGone } from '../../network/network.ts';
 import type { TenantNetwork } from '../../network/tenant-network.ts';
 import type { ImageCheck, Network } from '../../docker/answers.ts';
+import type { KeptSettings } from '../../docker/kept-settings.ts';
 import type { Sandboxes } from '../../sandbox/sandboxes.ts';
 import type { Pulls } from '../../images/pulls.ts';
 import { RegistryError } from '../../images/registries.ts';
