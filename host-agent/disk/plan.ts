@@ -1,6 +1,15 @@
 /** Decides what to measure next, and which containers have written too much. Pure. */
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { minutes } from '../../schemas/limits/units.ts';
+
+/**
+ * The time in which a container that was evicted under pressure disappears, before the next is
+ * evicted.
+ */
+export const diskReliefMs = 2 * minutes;
+/** Pressure is over when the use of the disk is this much below the threshold. */
+export const diskReliefPercent = 5;
 
 export interface DiskLimit {
   readonly bytes: number;
@@ -184,7 +193,7 @@ export interface Relief {
 
 /** `true` until a check of the disk after the stop, or until the stop takes too long. */
 export const isAwaited = ({ atMs, downAtMs }: Relief, pressure: Pressure, nowMs: number): boolean =>
-  downAtMs === null ? nowMs < atMs + limits.diskReliefMs : pressure.atMs <= downAtMs;
+  downAtMs === null ? nowMs < atMs + diskReliefMs : pressure.atMs <= downAtMs;
 
 const inMiB = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 
@@ -236,4 +245,4 @@ export const isPressed = (
   { usedPercent }: Pick<DiskFill, 'usedPercent'>,
   wasPressed: boolean,
   fromPercent: number,
-): boolean => usedPercent >= fromPercent - (wasPressed ? limits.diskReliefPercent : 0);
+): boolean => usedPercent >= fromPercent - (wasPressed ? diskReliefPercent : 0);

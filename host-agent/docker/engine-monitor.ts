@@ -12,6 +12,9 @@ import type { Engine } from './engine.ts';
 import { createNotify } from '../../lib/notify.ts';
 import { type Owner, ownerLabels } from './ownership.ts';
 
+/** Failed probes in a row before the engine counts as away: a busy machine may lose one. */
+export const engineProbesFailed = 2;
+
 export type EngineStatus =
   /** `watchedSinceMs` is by a clock that never steps. */
   | { readonly phase: 'up'; readonly version: string; readonly sinceMs: number; readonly watchedSinceMs: number }
@@ -82,7 +85,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
         failures = 0;
       } catch (error) {
         failures += 1;
-        if (failures >= limits.engineProbesFailed) throw error;
+        if (failures >= engineProbesFailed) throw error;
       }
     }
   };

@@ -13,6 +13,9 @@ import { withoutControls } from '../../schemas/visible.ts';
 import type { CachedEngine } from './cached-engine.ts';
 import { containerIn, labels, tenantIn } from './ownership.ts';
 
+/** Characters that are kept of the output of a failed health check. */
+const healthFaultChars = 512;
+
 /** One run of a container, from a start to its end; a start that fails makes none. */
 export type RunId = string;
 
@@ -219,7 +222,7 @@ function healthFrom(given: Inspection['State']['Health']): { readonly health: He
   const failed = given?.Log?.findLast(({ ExitCode }) => ExitCode !== 0);
   if (status !== 'unhealthy' || failed === undefined) return { health: status };
   // This is text of the image, which people read at terminals.
-  const output = withoutControls(stripVTControlCharacters(failed.Output)).trim().slice(0, limits.healthFaultChars);
+  const output = withoutControls(stripVTControlCharacters(failed.Output)).trim().slice(0, healthFaultChars);
   return { health: status, healthFault: output === '' ? `exit code ${failed.ExitCode}` : output };
 }
 

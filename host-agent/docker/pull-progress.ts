@@ -2,9 +2,11 @@
  * The progress of a pull, from the lines of the engine's answer. Engines with containerd's image
  * store repeat a line while nothing arrives, so only a line that differs is progress.
  */
-import { limits } from '../../schemas/limits.ts';
 import type { PullProgress } from '../../schemas/api/container.ts';
 import type { PullLine } from './answers.ts';
+
+/** Layers of a pull whose progress is reported. Docker's storage holds 125 of an image. */
+export const pullLayers = 256;
 
 /** `queued`: the layer waits for other pulls of the engine. */
 type Phase = 'queued' | 'fetching' | 'fetched' | 'present';
@@ -34,7 +36,7 @@ export class PullLines {
     const phase = phaseOf(status);
     if (id === undefined || phase === undefined) return true;
     const before = this.#layers.get(id);
-    if (before === undefined && this.#layers.size >= limits.pullLayers) return false;
+    if (before === undefined && this.#layers.size >= pullLayers) return false;
     // Some engines send -1 for an unknown number.
     const current = wholeBytes(progressDetail?.current);
     const total = wholeBytes(progressDetail?.total);

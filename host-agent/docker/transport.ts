@@ -14,6 +14,13 @@ import type { Duplex, Readable } from 'node:stream';
 import { limits } from '../../schemas/limits.ts';
 import { asEngineError, EngineError } from './errors.ts';
 import { JsonFilter, TooLarge, type Shape } from './json-filter.ts';
+import { MiB } from '../../schemas/limits/units.ts';
+
+/**
+ * Bytes that are kept of one answer of the engine; the rest is skipped as it arrives
+ * (json-filter.ts).
+ */
+export const engineAnswerBytes = 4 * MiB;
 
 /** An unused connection to the engine is closed after so long. */
 const engineIdleMs = 30_000;
@@ -54,7 +61,7 @@ export interface Call {
   readonly keep?: Shape;
   /**
    * The most bytes to keep, of each element if there is an `onElement`. By default
-   * `limits.engineAnswerBytes`.
+   * `engineAnswerBytes`.
    */
   readonly maxBytes?: number;
   /**
@@ -198,8 +205,7 @@ export async function readWhole(name: string, stream: Readable): Promise<Buffer>
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       bytes += chunk.byteLength;
-      if (bytes > limits.engineAnswerBytes)
-        throw oversized(name, `the answer has over ${limits.engineAnswerBytes} bytes`);
+      if (bytes > engineAnswerBytes) throw oversized(name, `the answer has over ${engineAnswerBytes} bytes`);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -210,7 +216,7 @@ export async function readWhole(name: string, stream: Readable): Promise<Buffer>
 
 /** The kept text of an answer, which is one document; empty if each element went to `onElement`. */
 async function readKept(call: Call, shape: Shape, stream: Readable): Promise<Buffer> {
-  const { name, onElement, maxBytes = limits.engineAnswerBytes } = call;
+  const { name, onElement, maxBytes = engineAnswerBytes } = call;
   const filter = new JsonFilter(shape, maxBytes, onElement !== undefined);
   const documents: Buffer[] = [];
   const take = onElement ?? ((document: Buffer) => void documents.push(document));

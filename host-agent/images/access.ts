@@ -17,6 +17,11 @@ import { repositoryOf } from '../docker/image-names.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 
+/** Proofs of access to images. */
+export const imageProofs = 10_000;
+/** Tenants that have a proof for the same image and repository. */
+export const imageProvers = 1000;
+
 /** Proofs that a full record gives up for a new one: each choice walks over the whole record. */
 const imageProofsGoing = 8;
 
@@ -180,7 +185,7 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
   const shrink = (): void => {
     let size = 0;
     for (const { tenants } of proofs.values()) size += weightOf(tenants);
-    for (let gone = 0; size > limits.imageProofs && gone < imageProofsGoing; gone += 1, size -= 1) {
+    for (let gone = 0; size > imageProofs && gone < imageProofsGoing; gone += 1, size -= 1) {
       const next = nextToGo();
       if (next === undefined) return;
       const { isPublic = false, tenants = new Set<TenantId>() } = proofs.get(next.key) ?? {};
@@ -205,7 +210,7 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
       if (before === undefined && !isVouched && isOfOthers(who, imageId)) return false;
       if (before?.isPublic === true || (!isPublic && before?.tenants.has(tenant) === true)) return true;
       // A tenant that falls out must prove its access again.
-      const tenants = isPublic ? [tenant] : [...(before?.tenants ?? []), tenant].slice(-limits.imageProvers);
+      const tenants = isPublic ? [tenant] : [...(before?.tenants ?? []), tenant].slice(-imageProvers);
       set(key, { isPublic, tenants: new Set(tenants) });
       shrink();
       return true;

@@ -5,9 +5,12 @@
  */
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { limits } from '../../schemas/limits.ts';
 import { readIfPresent } from '../disk/files.ts';
 import type { Resolve } from './registries.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** The wait for the answer of one name server, before the next is asked. */
+const nameserverMs = 2 * seconds;
 
 export interface ResolveOptions {
   readonly hostsFile: string;
@@ -41,7 +44,7 @@ export function createResolve({ hostsFile, servers }: ResolveOptions): Resolve {
     const listed = addressesIn((await readIfPresent(hostsFile))?.toString() ?? '', name);
     if (listed.length > 0) return listed;
     // A resolver for each name: it reads the current /etc/resolv.conf, and can be cancelled alone.
-    const resolver = new Resolver({ timeout: limits.nameserverMs, tries: 2 });
+    const resolver = new Resolver({ timeout: nameserverMs, tries: 2 });
     if (servers !== undefined) resolver.setServers(servers);
     const cancel = (): void => resolver.cancel();
     signal.addEventListener('abort', cancel, { once: true });

@@ -5,8 +5,8 @@
  * gets its `seq` when it is first sent in a session and keeps it when it is sent again, so that the
  * owner recognises a repetition and commits nothing for it.
  *
- * A status that passes soon, such as `starting`, waits for `limits.reportHoldMs`: most often the
- * next observation takes its place, so that a quick start is one report.
+ * A status that passes soon, such as `starting`, waits for `reportHoldMs`: most often the next
+ * observation takes its place, so that a quick start is one report.
  */
 import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
@@ -22,6 +22,12 @@ import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.
 import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Request } from './connection.ts';
+import { KiB } from '../../schemas/limits/units.ts';
+
+/** The time that the report of a state that should soon pass waits for the next one. */
+const reportHoldMs = 200;
+/** Bytes of the items of one report, encoded as JSON. */
+const reportBytes = 512 * KiB;
 
 const decodeAnswer = messageDecoder(ReportAnswer);
 
@@ -125,7 +131,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   }
 
   const batchOf = (partition: number, session: Session): Numbered[] => {
-    const bounds = { bytes: limits.reportBytes, items: limits.reportItems };
+    const bounds = { bytes: reportBytes, items: limits.reportItems };
     const { values } = fill(due(partition), bounds, (value) => ({
       value,
       bytes: JSON.stringify(value.observed.description).length + itemOverheadBytes,
@@ -269,7 +275,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       clearTimeout(before?.hold);
       return undefined;
     }
-    return before?.hold ?? setTimeout(onHeld, limits.reportHoldMs, observed.id).unref();
+    return before?.hold ?? setTimeout(onHeld, reportHoldMs, observed.id).unref();
   };
   const onHeld = (id: ContainerId): void => {
     const observed = entries.get(id)?.observed;

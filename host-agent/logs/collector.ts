@@ -18,6 +18,11 @@ import type { Spool } from './spool.ts';
 import { createTail } from './tail.ts';
 import type { LogSource } from './source.ts';
 
+/** Attempts in a row to read the last lines of a container, before it is removed without them. */
+const logDrainAttempts = 5;
+/** The time between two mentions of one container's rate in the agent's log. */
+const logOverRateMentionMs = 60 * seconds;
+
 /** Bytes of the newest lines of one container in the spool. */
 const logSpoolContainerBytes = 8 * MiB;
 /**
@@ -87,7 +92,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     const isNew = heldUpBy === 'rate' && follower.heldUpBy === undefined;
     follower.heldUpBy = heldUpBy;
     if (!isNew || clock.monotonicMs() < follower.mentionFromMs) return;
-    follower.mentionFromMs = clock.monotonicMs() + limits.logOverRateMentionMs;
+    follower.mentionFromMs = clock.monotonicMs() + logOverRateMentionMs;
     log.info('log_rate_exceeded', { ...source });
   };
 
@@ -213,9 +218,9 @@ export function createCollector(parts: CollectorParts): LogCollector {
   const failDrain = (source: LogSource, dockerId: string, error: unknown): void => {
     const attempt = (attempts.get(dockerId) ?? 0) + 1;
     const why = detailOf(error);
-    if (attempt < limits.logDrainAttempts) {
+    if (attempt < logDrainAttempts) {
       attempts.set(dockerId, attempt);
-      const message = `its log cannot be saved before it goes (attempt ${attempt} of ${limits.logDrainAttempts}): ${why}`;
+      const message = `its log cannot be saved before it goes (attempt ${attempt} of ${logDrainAttempts}): ${why}`;
       throw new EngineError('log drain', { kind: 'malformed' }, message, error);
     }
     metrics.logAbandoned();

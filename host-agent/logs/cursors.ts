@@ -6,10 +6,12 @@ import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 import type { Cursor } from './resume.ts';
+
+/** Delay with which the cursors are written after a change. */
+const logCursorFlushMs = 500;
 
 /**
  * Copies of a container whose places in their logs are kept. An update has two, and a second one
@@ -86,7 +88,7 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
     name: 'log-cursors',
     decodeFile,
     decodeLine,
-    intervalMs: limits.logCursorFlushMs,
+    intervalMs: logCursorFlushMs,
     disk,
     log,
   });

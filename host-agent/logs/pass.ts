@@ -6,11 +6,13 @@ import { withAbort } from '../../lib/time/backoff.ts';
 import type { Places } from '../../lib/places.ts';
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
-import { limits } from '../../schemas/limits.ts';
 import { BlockQueue, type Block } from './block.ts';
 import { LineReader } from './lines.ts';
 import type { LossCause } from '../metrics.ts';
 import { Resume, sinceOf, type Cursor } from './resume.ts';
+
+/** The longest wait of a line for a full block. */
+const logBlockDelayMs = 200;
 
 /**
  * Held-back lines count as new if the engine is silent for this long while the cursor's line has
@@ -163,7 +165,7 @@ async function send(queue: BlockQueue, options: PassOptions, progress: Progress,
 
 /** A block goes out when it is full, or `logBlockDelayMs` after its first line. */
 async function gather(queue: BlockQueue, signal: AbortSignal): Promise<void> {
-  const endMs = performance.now() + limits.logBlockDelayMs;
+  const endMs = performance.now() + logBlockDelayMs;
   for (;;) {
     const leftMs = endMs - performance.now();
     if (queue.isReady || signal.aborted || leftMs <= 0) return;

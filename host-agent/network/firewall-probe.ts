@@ -11,13 +11,21 @@ import { dirname } from 'node:path';
 import Type from 'typebox';
 import { withAbort, within } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { Network } from '../docker/answers.ts';
 import { Demultiplexer } from '../docker/demux.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { ownContainerIn } from './own-container.ts';
 import { networkName, type Owner } from '../docker/ownership.ts';
+import { KiB, MiB, seconds } from '../../schemas/limits/units.ts';
+
+/** The time of a probe, and of each of its connections. */
+const probeMs = 60 * seconds;
+const probePatienceMs = 3 * seconds;
+/** The limits of its container, and of its output. */
+const probeMemoryBytes = 256 * MiB;
+const probePids = 64;
+const probeOutputChars = 64 * KiB;
 
 const decodeWords = decoder(Type.Array(Type.String()));
 
@@ -81,7 +89,7 @@ export function createProbe(
 
   const body = (network: Network, targets: readonly Target[], own: string | undefined): ContainerBody => {
     const mounted = own === undefined ? (files ??= interpreterFiles()) : [];
-    const words = JSON.stringify([targets, limits.probePatienceMs]);
+    const words = JSON.stringify([targets, probePatienceMs]);
     const libraries = `LD_LIBRARY_PATH=${[...new Set(mounted.map((path) => dirname(path)))].join(':')}`;
     return {
       Image: own ?? `${image.repo}:${image.tag}`,
@@ -94,9 +102,9 @@ export function createProbe(
         Mounts: mounted.map((path) => ({ Type: 'bind', Source: path, Target: path, ReadOnly: true })),
         ReadonlyRootfs: true,
         RestartPolicy: { Name: 'no' },
-        Memory: limits.probeMemoryBytes,
-        MemorySwap: limits.probeMemoryBytes,
-        PidsLimit: limits.probePids,
+        Memory: probeMemoryBytes,
+        MemorySwap: probeMemoryBytes,
+        PidsLimit: probePids,
         SecurityOpt: ['no-new-privileges'],
         CapDrop: ['ALL'],
         LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '1' } },
@@ -130,10 +138,10 @@ export function createProbe(
     await engine.start(id);
     const { stream } = await engine.logs(id, { follow: true, since: '0' }, signal);
     let text = '';
-    const demultiplexer = new Demultiplexer(limits.probeOutputChars);
+    const demultiplexer = new Demultiplexer(probeOutputChars);
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       for (const frame of demultiplexer.push(chunk)) text += frame.payload.toString('utf8');
-      if (text.length > limits.probeOutputChars) throw new Error('the probe printed too much');
+      if (text.length > probeOutputChars) throw new Error('the probe printed too much');
     }
     const [said] = /\["[^\n]*\]/.exec(text) ?? [];
     if (said === undefined) throw new Error(`the probe printed: ${text.trim().slice(0, 200)}`);
@@ -164,7 +172,7 @@ export function createProbe(
   };
 
   return (network, signal) =>
-    withAbort([signal], (ending) => within(attempt(network, ending.signal), limits.probeMs, 'the probe')).catch(
+    withAbort([signal], (ending) => within(attempt(network, ending.signal), probeMs, 'the probe')).catch(
       (error: unknown) => ({ kind: 'failed', why: error instanceof Error ? error.message : String(error) }),
     );
 }

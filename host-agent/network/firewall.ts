@@ -20,6 +20,10 @@ import { readNameservers } from './nameservers.ts';
 import { findNetwork } from './network.ts';
 import { NftError, systemNft, type Nft } from './nft.ts';
 import type { Owner } from '../docker/ownership.ts';
+import { minutes } from '../../schemas/limits/units.ts';
+
+/** The time between two probes that test the rules from inside a container. */
+export const firewallProbeMs = 10 * minutes;
 
 export interface Firewall {
   /** Sets the rules for this network, unless they are in place. Never rejects. */
@@ -222,7 +226,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
    * started.
    */
   const check = async (signal: AbortSignal): Promise<void> => {
-    const isDue = probedAtMs === undefined || steadyMs() - probedAtMs >= limits.firewallProbeMs;
+    const isDue = probedAtMs === undefined || steadyMs() - probedAtMs >= firewallProbeMs;
     if (!isDue || placed === undefined || !kernel.isBridgedFiltered()) return;
     const { bridge } = placed;
     const network = await findNetwork(engine, owner);

@@ -1,6 +1,10 @@
 /** Runs the program `nft`, which configures the kernel's nftables. */
 import { execFile } from 'node:child_process';
-import { limits } from '../../schemas/limits.ts';
+import { MiB, seconds } from '../../schemas/limits/units.ts';
+
+/** The time of one run of nft. */
+const nftMs = 10 * seconds;
+const nftOutputBytes = 4 * MiB;
 
 export type NftFault =
   /** There is no such program. */
@@ -40,7 +44,7 @@ export const systemNft: Nft = async (args, input = '') => {
 
 const runAt = (program: string, args: readonly string[], input: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    const options = { timeout: limits.nftMs, maxBuffer: limits.nftOutputBytes };
+    const options = { timeout: nftMs, maxBuffer: nftOutputBytes };
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else reject(asNftError(error, stderr));
@@ -55,9 +59,5 @@ function asNftError(error: Error & { code?: number | string | null; killed?: boo
     return new NftError('missing', 'there is no program nft', error);
   if (/operation not permitted|must be root/i.test(stderr)) return new NftError('forbidden', stderr.trim(), error);
   const said = stderr.trim().split('\n')[0] ?? '';
-  return new NftError(
-    'failed',
-    error.killed === true ? `no answer within ${limits.nftMs} ms` : said || error.message,
-    error,
-  );
+  return new NftError('failed', error.killed === true ? `no answer within ${nftMs} ms` : said || error.message, error);
 }

@@ -37,6 +37,15 @@ import {
   type NamedMember,
   type VpnNetwork,
 } from '../../schemas/wire/net.ts';
+import { hours, seconds } from '../../schemas/limits/units.ts';
+
+/** The time of a call of `longshore-net`. */
+const netCallMs = 10 * seconds;
+/** The time that a start waits for `longshore-net` to be there, and between two attempts. */
+const netPatienceMs = 2 * seconds;
+const netRetryMs = 100;
+/** The longest wait for the end of a peer, which may be later than a timer can count. */
+const vpnEndLookMs = 1 * hours;
 
 const decodeAnswer = decoder(NetworkState);
 const decodePeers = decoder(ServedPeers);
@@ -149,8 +158,8 @@ export class TenantNetwork {
    * cannot be: the container then starts without it.
    */
   async attach(container: Attaching, sandbox: string): Promise<void> {
-    if (!this.#isKnown) await this.#known.wait(limits.netPatienceMs);
-    if (await this.#note(container, sandbox)) await this.#send(limits.netPatienceMs);
+    if (!this.#isKnown) await this.#known.wait(netPatienceMs);
+    if (await this.#note(container, sandbox)) await this.#send(netPatienceMs);
     else await (this.#next ?? this.#sending);
   }
 
@@ -181,7 +190,7 @@ export class TenantNetwork {
     this.#drawVpn();
     if (!this.#isKnown) {
       // Without their keys, peers that an earlier run of the agent let in would be disconnected.
-      await this.#parts.vpnKeys.tried(limits.netPatienceMs);
+      await this.#parts.vpnKeys.tried(netPatienceMs);
       this.#drawVpn();
     }
     this.#isKnown = true;
@@ -255,7 +264,7 @@ export class TenantNetwork {
    * server at all.
    */
   async mounts(): Promise<BindMount[]> {
-    if (!this.#hasAnswered) await this.#answered.wait(limits.netPatienceMs);
+    if (!this.#hasAnswered) await this.#answered.wait(netPatienceMs);
     if (!this.#hasAnswered) return [];
     return [{ Type: 'bind', Source: this.#parts.resolvConf, Target: resolvConfPath, ReadOnly: true }];
   }
@@ -287,7 +296,7 @@ export class TenantNetwork {
       name: 'tenant network',
       method: 'GET',
       path: '/peers',
-      deadlineMs: limits.netCallMs,
+      deadlineMs: netCallMs,
     });
     if (status !== 200)
       throw new EngineError('tenant network', { kind: 'refused', status }, decodeRefusal(body).message);
@@ -324,7 +333,7 @@ export class TenantNetwork {
     vpnKeys.want(secrets, again);
     clearTimeout(this.#nextEnd);
     if (nextEndMs === undefined) return;
-    this.#nextEnd = setTimeout(again, Math.min(nextEndMs - nowMs() + 1, limits.vpnEndLookMs)).unref();
+    this.#nextEnd = setTimeout(again, Math.min(nextEndMs - nowMs() + 1, vpnEndLookMs)).unref();
   }
 
   /**
@@ -367,7 +376,7 @@ export class TenantNetwork {
       } catch (error) {
         if (isUnreachable(error) && performance.now() < endMs) {
           // The program may be starting.
-          await sleep(limits.netRetryMs);
+          await sleep(netRetryMs);
           continue;
         }
         this.#failed(error);
@@ -422,7 +431,7 @@ export class TenantNetwork {
       ...(this.#wayOut === undefined ? {} : { way_out: this.#wayOut }),
       mesh: meshAt === undefined ? null : { port: meshAt.port, ends: [...this.#ends] },
     };
-    await within(kept(), limits.netCallMs, 'members on disk').catch((error: unknown) =>
+    await within(kept(), netCallMs, 'members on disk').catch((error: unknown) =>
       log.warn('members_flush_failed', { error }),
     );
     const { status, body } = await this.#transport.call({
@@ -430,7 +439,7 @@ export class TenantNetwork {
       method: 'PUT',
       path: '/network',
       body: { type: 'application/json', bytes: Buffer.from(JSON.stringify(desired)) },
-      deadlineMs: limits.netCallMs,
+      deadlineMs: netCallMs,
     });
     if (status === 200) return decodeAnswer(body);
     throw new EngineError('tenant network', { kind: 'refused', status }, decodeRefusal(body).message);

@@ -11,7 +11,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Log } from '../../lib/log.ts';
 import { createPlaces } from '../../lib/places.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { EngineEvent } from '../docker/answers.ts';
@@ -21,6 +20,9 @@ import { sandboxLabel, wayOut, type Owner } from '../docker/ownership.ts';
 import type { Metrics, SandboxCounts } from '../metrics.ts';
 import { sandboxImage, sandboxTar } from './image.ts';
 import { choosePorts, portsOf, sandboxBody, sandboxName, shapeOf, type PortRange, type Shape } from './shape.ts';
+
+/** Sandboxes made at a time: each slows down the others, and calls have deadlines. */
+export const concurrentSandboxes = 8;
 
 /** Ports of the host that are tried for one sandbox. */
 const sandboxPortTries = 8;
@@ -134,7 +136,7 @@ export class SandboxPool implements Sandboxes {
   /** Sandboxes in the last list that nobody knows. */
   #strangers: ReadonlySet<string> = new Set();
   #filling: Promise<void> | undefined;
-  readonly #places = createPlaces(limits.concurrentSandboxes);
+  readonly #places = createPlaces(concurrentSandboxes);
   #isStopped = false;
 
   constructor(parts: SandboxesParts) {

@@ -3,11 +3,8 @@ import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
 
 export const agent = {
   stopGraceMs: 10 * seconds,
-  /** The time between two looks at a container that was given another signal than its image's. */
-  stopLookMs: 200,
   restartBackoffMinMs: 1 * seconds,
   restartBackoffMaxMs: 60 * seconds,
-  restartBackoffForgetMs: 10 * minutes,
   /** Ends in a row before they are called a loop. */
   loopEnds: 3,
   /**
@@ -22,32 +19,9 @@ export const agent = {
   enginePullMs: 24 * hours,
   engineProbeMs: 5 * seconds,
   engineConnections: 128,
-  /**
-   * The time of one run of nft, the size of its output, and the interval of the probe that tests
-   * the rules from inside a container.
-   */
-  nftMs: 10 * seconds,
-  nftOutputBytes: 4 * MiB,
-  firewallProbeMs: 10 * minutes,
-  /** A call of longshore-net, and how long a start waits for that program to be there. */
-  netCallMs: 10 * seconds,
-  netPatienceMs: 2 * seconds,
-  netRetryMs: 100,
-  /** A peer may end later than a timer can count. */
-  vpnEndLookMs: 1 * hours,
   /** Entries of CONTAINER_EGRESS_ALLOW, and of CONTAINER_EGRESS_DENY. */
   egressRules: 256,
   nameservers: 8,
-  probeMs: 60 * seconds,
-  probePatienceMs: 3 * seconds,
-  probeMemoryBytes: 256 * MiB,
-  probePids: 64,
-  probeOutputChars: 64 * KiB,
-  /**
-   * Bytes that are kept of one answer of the engine; the rest is skipped as it arrives
-   * (docker/json-filter.ts).
-   */
-  engineAnswerBytes: 4 * MiB,
   engineLineBytes: 1 * MiB,
   /**
    * Metadata of an image, which the engine repeats for each of its containers; an image with more
@@ -71,13 +45,7 @@ export const agent = {
   volumesLeftMs: 7 * days,
   /** Hosts of one container that are known to have such volumes. */
   leftHosts: 8,
-  /** Layers of a pull whose progress is told. Docker's storage holds 125 of an image. */
-  pullLayers: 256,
-  /**
-   * The first pause after a registry has limited the rate of pulls, which doubles, and the longest
-   * that it may ask for.
-   */
-  pullLimitedMs: 1 * minutes,
+  /** The longest pause that a registry may ask for after it has limited the rate of pulls. */
   pullLimitedMaxMs: 1 * hours,
   /** Pulls in places; one that takes longer than `pullPatienceMs` moves to a place aside. */
   concurrentPulls: 8,
@@ -92,15 +60,10 @@ export const agent = {
   /** Bytes of secrets as files in the memory of a host, and of one tenant's. */
   secretFilesBytes: 128 * MiB,
   secretFilesOfTenant: 16 * MiB,
-  /** Proofs of access to images, and tenants that have one for the same image and repository. */
-  imageProofs: 10_000,
-  imageProvers: 1000,
   /** Images on a host that only this tenant has, and that came with a login. */
   privateImagesOfTenant: 1000,
   /** Rules in the list of a tenant, of one of its regions, or of an agent. */
   registryRules: 64,
-  /** The wait for the answer of one name server, before the next is asked. */
-  nameserverMs: 2 * seconds,
   concurrentStops: 64,
   /**
    * Stops that have taken longer than their grace. `engineConnections` is larger than all such
@@ -129,13 +92,9 @@ export const agent = {
   concurrentSlowSteps: 24,
   /** Time for which an inspection counts that no event, and no list, has touched. */
   inspectionTrustMs: 2 * minutes,
-  /** A list of the engine's containers that fails for this long is a fault of the host. */
-  engineDegradedMs: 10 * seconds,
   /** Sandboxes that wait ready. */
   sandboxPool: 4,
   sandboxPoolMax: 64,
-  /** Sandboxes made at a time: each slows down the others, and calls have deadlines. */
-  concurrentSandboxes: 8,
   /** Below the ports that Linux gives to outgoing connections (32768 to 60999). */
   publishPortFirst: 20_000,
   publishPortLast: 31_999,
@@ -151,24 +110,14 @@ export const agent = {
   diskLookMs: 5 * seconds,
   /** The time for measuring one container, or all volumes. */
   diskMeasureMs: 1 * minutes,
-  /**
-   * Time in which a container that was evicted under pressure disappears, before the next is
-   * evicted.
-   */
-  diskReliefMs: 2 * minutes,
   imagesHighPercent: 85,
   imagesLowPercent: 75,
-  /** The time between two looks for images that were unused for long. */
+  /** The time between two searches for images that were unused for long. */
   imagesUnusedLookMs: 1 * hours,
   diskPressurePercent: 90,
-  /** Pressure is over when the use of the disk is this much below the threshold. */
-  diskReliefPercent: 5,
-  /** Failed probes in a row before the engine counts as away: a busy machine may lose one. */
-  engineProbesFailed: 2,
   /** Delay with which the record of pulled images is written after a change. */
   imagesFlushMs: 1 * seconds,
-  /** Characters of what a failed health check says, and how soon checks follow a start. */
-  healthFaultChars: 512,
+  /** The longest time between two health checks during a start, and the wait for the first. */
   healthStartMs: 1 * seconds,
   /** Characters of the message in a reported observation. */
   observationMessageChars: 1024,

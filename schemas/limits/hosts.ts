@@ -38,20 +38,15 @@ export const hosts = {
   /** How long the IPv4 address of a container that is gone is given to no other. */
   ipv4RestMs: 1 * hours,
   reportTimeoutMs: 2 * seconds,
-  /** Time that the report of a state that should soon pass waits for the next one. */
-  reportHoldMs: 200,
   reportItems: 200,
-  reportBytes: 512 * KiB,
   retryMinMs: 250,
   retryMaxMs: 15 * seconds,
-  enrolTimeoutMs: 10 * seconds,
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
   /** Greatest distance of the time of a renewal from the clock of actors. */
   renewSkewMs: 1 * minutes,
   /** Renewals of a host whose nonces are kept, and so the most within twice that time. */
   renewalsKept: 8,
-  renewTimeoutMs: 10 * seconds,
   /** Bytes of one message of an agent: the largest is a full report, encoded as JSON. */
   hostPayloadBytes: 768 * KiB,
   /**

@@ -11,6 +11,11 @@ import { JsonFilter, type Shape } from '../json-filter.ts';
 import { filtering, type OpenReply } from '../transport.ts';
 import { json, labelFilter, parse, type EngineClient, type Labels } from './client.ts';
 
+/**
+ * The time between two inspections of a container that was given another signal than its image's.
+ */
+const stopLookMs = 200;
+
 export type CreateResult = { kind: 'created'; id: string } | { kind: 'name_taken' } | { kind: 'no_image' };
 
 /** A file of the host in a container: an entry of the engine's `HostConfig.Mounts`. */
@@ -105,7 +110,7 @@ export function containerCalls({ ask, post, open }: EngineClient): ContainerCall
       if (Status !== 'running') return true;
       const leftMs = untilMs - performance.now();
       if (leftMs <= 0) return false;
-      await sleep(Math.min(leftMs, limits.stopLookMs));
+      await sleep(Math.min(leftMs, stopLookMs));
     }
   };
 

@@ -13,8 +13,11 @@ import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { isSeed } from '../../../lib/nats/key-files.ts';
 import { HostKey } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { readDecoded, readIfPresent, writeAtomically } from '../../disk/files.ts';
+import { seconds } from '../../../schemas/limits/units.ts';
+
+/** The wait for the gateway's answer to an enrolment. */
+const enrolTimeoutMs = 10 * seconds;
 
 /** `Enrolment` of schemas/wire/answers.ts, as it comes over HTTP and as it is stored. */
 export const Identity = Type.Object({
@@ -164,7 +167,7 @@ export async function askGateway(
   signal: AbortSignal,
 ): Promise<Identity> {
   const asked = { join_token: joinToken, public_key: publicKey };
-  const { status, body } = await post(new URL('/api/v2/hosts/enrol', gatewayUrl), asked, signal, limits.enrolTimeoutMs);
+  const { status, body } = await post(new URL('/api/v2/hosts/enrol', gatewayUrl), asked, signal, enrolTimeoutMs);
   if (status === 201) return decodeEnrolled(body).data;
   // 401: no such token; 422: not even the form of one.
   if (status === 401 || status === 422) throw new EnrolmentRefused(status);

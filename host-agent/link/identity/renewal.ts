@@ -10,10 +10,12 @@ import { createNotify } from '../../../lib/notify.ts';
 import { renewalText } from '../../../lib/nats/renewal.ts';
 import { quickPair } from '../../../lib/nats/quick-pair.ts';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/time/backoff.ts';
-import { limits } from '../../../schemas/limits.ts';
-import { minutes } from '../../../schemas/limits/units.ts';
+import { minutes, seconds } from '../../../schemas/limits/units.ts';
 import type { Credentials } from './credentials.ts';
 import { decodeEnrolled, post, type Identity } from './identity.ts';
+
+/** The wait for the gateway's answer to a renewal. */
+const renewTimeoutMs = 10 * seconds;
 
 /** The longest wait of an agent that the gateway refuses new credentials. */
 const renewRefusedMaxMs = 5 * minutes;
@@ -103,7 +105,7 @@ async function ask({ gatewayUrl, identity, seed, clock }: RenewalParts, signal: 
   const signature = Buffer.from(pair.sign(renewalText(signed))).toString('base64url');
   try {
     const url = new URL('/api/v2/hosts/renew', gatewayUrl);
-    const { status, body } = await post(url, { ...signed, signature }, signal, limits.renewTimeoutMs);
+    const { status, body } = await post(url, { ...signed, signature }, signal, renewTimeoutMs);
     if (status === 200) return given(decodeEnrolled(body).data, identity);
     if (status === 401) return { kind: 'refused', reason: refusal };
     if (status >= 500 || status === 429) return { kind: 'away', reason: `the gateway answers ${status}` };

@@ -4,6 +4,10 @@
  */
 import { limits } from '../../../schemas/limits.ts';
 import { filesOf, newestOf, openNamed, readAt, type OpenFile } from './ring.ts';
+import { MiB } from '../../../schemas/limits/units.ts';
+
+/** After so many bytes of a rotated file, the agent opens the next, so that it stays readable. */
+export const logFileLookBytes = 1 * MiB;
 
 export interface Chunk {
   readonly bytes: Buffer;
@@ -41,7 +45,7 @@ export class FileChain {
    */
   async read(): Promise<Chunk | undefined> {
     for (;;) {
-      if (this.#unlooked > limits.logFileLookBytes) await this.#lookBehind();
+      if (this.#unlooked > logFileLookBytes) await this.#lookBehind();
       const chunk = await this.#chunk();
       if (chunk !== undefined) return chunk;
       if (this.#isFinal) await this.#advance();

@@ -6,6 +6,13 @@ import type { LossCause } from '../../metrics.ts';
 import { transfer, type PassOptions, type PassResult, type Progress } from '../pass.ts';
 import { createGrowth } from './growth.ts';
 import { LogFile } from './log-file.ts';
+import { KiB } from '../../../schemas/limits/units.ts';
+
+/**
+ * A file that grew by more than this since the last read is read again without waiting for an event
+ * of the kernel.
+ */
+export const logFileBusyBytes = 16 * KiB;
 
 export interface FilePassOptions extends PassOptions {
   readonly path: string;
@@ -44,7 +51,7 @@ async function readOn(
       const isLast = ending.aborted;
       const bytes = await readToEnd(file, queue, options, progress, signal);
       if (isLast) return;
-      if (bytes > limits.logFileBusyBytes) {
+      if (bytes > logFileBusyBytes) {
         growth.disarm();
         await sleep(limits.logFilePauseMs, either);
       } else if (!growth.arm()) {

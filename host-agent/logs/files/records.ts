@@ -7,6 +7,13 @@ import { DecodeError, decoder } from '../../../lib/decode.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { fullStamp, type Line, type StreamName } from '../lines.ts';
 import type { FilePlace, StreamPlace } from './place.ts';
+import { KiB } from '../../../schemas/limits/units.ts';
+
+/**
+ * Bytes of a record of the engine's log files: a line of 16 KiB, each byte escaped, and labels of
+ * its own.
+ */
+export const logRecordBytes = 256 * KiB;
 
 const Record = Type.Object({ log: Type.String(), stream: Type.Enum(['stdout', 'stderr']), time: Type.String() });
 type Record = Static<typeof Record>;
@@ -59,7 +66,7 @@ export class RecordReader {
       from = end + 1;
     }
     this.#rest = bytes.subarray(from);
-    if (this.#rest.length > limits.logRecordBytes) this.#skip();
+    if (this.#rest.length > logRecordBytes) this.#skip();
     return lines;
   }
 

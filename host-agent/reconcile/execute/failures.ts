@@ -9,6 +9,10 @@ import { detailOf, EngineError, isOutage } from '../../docker/errors.ts';
 import { PrivateImageError, PrivateImagesFull, RefusedPull } from '../../images/pulls.ts';
 import { RegistryError } from '../../images/registries.ts';
 import type { Outcome, Why } from '../step.ts';
+import { minutes } from '../../../schemas/limits/units.ts';
+
+/** The first pause after a registry has limited the rate of pulls; it doubles. */
+const pullLimitedMs = 1 * minutes;
 
 interface Words {
   readonly reason: Why['reason'];
@@ -300,7 +304,7 @@ function pauseIn(detail: string): number {
   const [, digits, unit = 's'] =
     /retry-?\s?after["']?\s*[:=]?\s*["']?(\d+(?:\.\d+)?)\s*(ms|µs|us|s|m|h)?/i.exec(detail) ?? [];
   const asked = digits === undefined ? 0 : Number(digits) * (unitMs[unit.toLowerCase()] ?? 0);
-  return Math.min(Math.max(asked, limits.pullLimitedMs), limits.pullLimitedMaxMs);
+  return Math.min(Math.max(asked, pullLimitedMs), limits.pullLimitedMaxMs);
 }
 const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 

@@ -4,13 +4,15 @@
 import { EventEmitter } from 'node:events';
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import type { CachedEngine } from '../../docker/cached-engine.ts';
 import { detailOf } from '../../docker/errors.ts';
 import type { Faults } from '../../faults.ts';
 import type { SandboxList } from '../../sandbox/sandboxes.ts';
 import { inventory, type Presence } from './inventory.ts';
 import type { Observed } from '../../docker/observed.ts';
+
+/** A list of the engine's containers that fails for this long is a fault of the host. */
+export const engineDegradedMs = 10_000;
 
 export type PresenceMap = ReadonlyMap<ContainerId, Presence>;
 
@@ -45,8 +47,8 @@ export function createPresentContainers(
   const noteUnlisted = (error: unknown): void => {
     const nowMs = clock.monotonicMs();
     unlistedSinceMs ??= nowMs;
-    if (nowMs - unlistedSinceMs < limits.engineDegradedMs) return;
-    const seconds = Math.round(limits.engineDegradedMs / 1000);
+    if (nowMs - unlistedSinceMs < engineDegradedMs) return;
+    const seconds = Math.round(engineDegradedMs / 1000);
     faults.raise(
       'engine_degraded',
       `the engine has not listed its containers for ${seconds} s, and the agent decides nothing without that list; ` +

@@ -10,6 +10,10 @@ import { startWords } from '../execute/failures.ts';
 import type { EngineState, Exit, Found, Observed, RunId } from '../../docker/observed.ts';
 import { failed, type RestartState } from './restart-state.ts';
 import { isGivenUp, isOverDisk, unhealthyWhy, type Why } from '../step.ts';
+import { minutes } from '../../../schemas/limits/units.ts';
+
+/** A run that lasts this long ends the back-off of a container. */
+export const restartBackoffForgetMs = 10 * minutes;
 
 export interface Look {
   readonly wanted: Wanted;
@@ -124,7 +128,7 @@ function seenUp(restart: RestartState, { startedAtMs }: StateOf<'running'>, look
   const { nowMs, watchedSinceMs } = look;
   const isSeen = isSince(restart.seenUpAtMs, watchedSinceMs) && restart.hasBegun;
   const seen = isSeen ? restart : { ...restart, seenUpAtMs: nowMs, hasBegun: true };
-  const isSteady = upMsOf(nowMs - startedAtMs, restart, nowMs) >= limits.restartBackoffForgetMs;
+  const isSteady = upMsOf(nowMs - startedAtMs, restart, nowMs) >= restartBackoffForgetMs;
   return isSteady && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
 }
 
@@ -164,7 +168,7 @@ function seenDown(
     return { ...restart, restarts, countedRun: run };
   }
   const { nowMs, backoff } = look;
-  const failures = upMsOf(exit.upMs, restart, nowMs) >= limits.restartBackoffForgetMs ? 0 : restart.failures;
+  const failures = upMsOf(exit.upMs, restart, nowMs) >= restartBackoffForgetMs ? 0 : restart.failures;
   const why = restart.ending?.run === run ? restart.ending.why : explainExit(exit, failures + 1);
   return { ...failed({ ...restart, failures }, why, nowMs, backoff), countedRun: run };
 }

@@ -17,7 +17,7 @@ import { containerName, labels, ownerLabels } from '../../../host-agent/docker/o
 
 /**
  * So many containers that their list is larger than what the agent keeps of an answer
- * (`limits.engineAnswerBytes`).
+ * (`engineAnswerBytes`).
  */
 const fromBefore = 3;
 

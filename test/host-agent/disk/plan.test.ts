@@ -20,6 +20,8 @@ import {
   type Measured,
   type MeasuredVolumes,
   type Turn,
+  diskReliefMs,
+  diskReliefPercent,
 } from '../../../host-agent/disk/plan.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -210,7 +212,7 @@ t.test('an eviction under pressure is awaited until its stop and a new look at t
   const relief = { dockerId: 'a', atMs: 1000, downAtMs: null };
   const seenAt = (atMs: number) => ({ isPressed: true, atMs });
   t.ok(isAwaited(relief, seenAt(2000), 2000));
-  t.notOk(isAwaited(relief, seenAt(2000), 1000 + limits.diskReliefMs), 'not for ever');
+  t.notOk(isAwaited(relief, seenAt(2000), 1000 + diskReliefMs), 'not for ever');
   t.ok(isAwaited({ ...relief, downAtMs: 3000 }, seenAt(2000), 3000));
   t.notOk(isAwaited({ ...relief, downAtMs: 3000 }, seenAt(3001), 3001));
   t.end();
@@ -244,7 +246,7 @@ t.test('pressure ends well below where it begins', (t) => {
   t.notOk(isPressed({ usedPercent: 89 }, false, 90));
   t.ok(isPressed({ usedPercent: 90 }, false, 90));
   t.ok(isPressed({ usedPercent: 89 }, true, 90));
-  t.notOk(isPressed({ usedPercent: 89 - limits.diskReliefPercent }, true, 90));
+  t.notOk(isPressed({ usedPercent: 89 - diskReliefPercent }, true, 90));
   t.end();
 });
 

@@ -6,8 +6,8 @@ import {
   createEngineMonitor,
   type EngineMonitor,
   type EngineWatcher,
+  engineProbesFailed,
 } from '../../../host-agent/docker/engine-monitor.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { World } from '../../sim/world/time.ts';
 import { owner } from '../support/decisions.ts';
@@ -126,7 +126,7 @@ t.test('an engine that is up is away after so many probes in a row, and one more
   await watching(true, async ({ monitor, told, engine, pass }) => {
     await pass(0);
     t.same(told(), ['0: probed', '0: looks at everything']);
-    const inVain = limits.engineProbesFailed - 1;
+    const inVain = engineProbesFailed - 1;
     engine.isUp = false;
     await pass(inVain * probeIntervalMs);
     engine.isUp = true;
@@ -137,14 +137,14 @@ t.test('an engine that is up is away after so many probes in a row, and one more
     t.equal(monitor.status().phase, 'up');
     told();
     await pass(probeIntervalMs);
-    const atMs = 2 * limits.engineProbesFailed * probeIntervalMs;
+    const atMs = 2 * engineProbesFailed * probeIntervalMs;
     t.same(told(), [`${atMs}: probed in vain`, `${atMs}: probed in vain`, `${atMs}: away since ${atMs}`]);
     engine.isUp = true;
     await pass(backoff.minMs);
     t.match(monitor.status(), { phase: 'up', sinceMs: atMs + backoff.minMs });
     t.same(told().slice(1), [`${atMs + backoff.minMs}: looks at everything`]);
     engine.isUp = false;
-    await pass(limits.engineProbesFailed * probeIntervalMs);
+    await pass(engineProbesFailed * probeIntervalMs);
     t.match(told().at(-1), /away since/, 'the next outage is told too');
   });
 });

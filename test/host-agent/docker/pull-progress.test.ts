@@ -1,8 +1,7 @@
 /** Lines that engines send during a pull, and what they amount to. */
 import t from 'tap';
 import type { PullLine } from '../../../host-agent/docker/answers.ts';
-import { PullLines } from '../../../host-agent/docker/pull-progress.ts';
-import { limits } from '../../../schemas/limits.ts';
+import { PullLines, pullLayers } from '../../../host-agent/docker/pull-progress.ts';
 
 /** `a Downloading 3/10` */
 const line = (text: string): PullLine => {
@@ -73,9 +72,9 @@ t.test('a pull is queued while nothing of it is under way', (t) => {
 });
 
 t.test('an engine that names more layers than there can be', (t) => {
-  const many = Array.from({ length: limits.pullLayers + 5 }, (_, index) => `l${index} Downloading 1/2`);
+  const many = Array.from({ length: pullLayers + 5 }, (_, index) => `l${index} Downloading 1/2`);
   const { progress, news } = said(...many);
-  t.equal(progress?.layers, limits.pullLayers);
-  t.equal(news.filter(Boolean).length, limits.pullLayers);
+  t.equal(progress?.layers, pullLayers);
+  t.equal(news.filter(Boolean).length, pullLayers);
   t.end();
 });

@@ -1,10 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { loadImageAccess, type Who } from '../../../host-agent/images/access.ts';
+import { loadImageAccess, type Who, imageProofs, imageProvers } from '../../../host-agent/images/access.ts';
 import { repositoryOf } from '../../../host-agent/docker/image-names.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { quietDisk } from '../support/disk.ts';
@@ -103,7 +102,7 @@ t.test('a record that is lost or damaged gives nothing away', async (t) => {
 t.test('it is bounded; what falls out must be proved again', async (t) => {
   const { access } = await accessIn(t);
   access.prove(of(a), 'i1', reference, true);
-  const tenants = Array.from({ length: limits.imageProvers + 1 }, (_, index) => `t${index}` as TenantId);
+  const tenants = Array.from({ length: imageProvers + 1 }, (_, index) => `t${index}` as TenantId);
   for (const tenant of tenants) access.prove(of(tenant), 'i1', reference, true);
   t.notOk(access.isProved(tenants[0] as TenantId, 'i1', reference));
   t.ok(access.isProved(tenants.at(-1) as TenantId, 'i1', reference));
@@ -118,11 +117,11 @@ t.test('a tenant that proves without end pushes out its own proofs alone, and no
   access.prove({ tenant: a, isPublic: true }, 'public', reference, false);
   // One image under ever more names, with a login and without.
   const isPublic = (index: number): boolean => index % 2 === 0;
-  for (let index = 0; index < limits.imageProofs + 10; index++) {
+  for (let index = 0; index < imageProofs + 10; index++) {
     access.prove({ tenant: evil, isPublic: isPublic(index) }, `own${index % 2}`, `r.evil/x${index}:1`, true);
   }
   t.notOk(access.isProved(evil, 'own0', 'r.evil/x0:1'), 'the oldest of its own');
-  t.ok(access.isProved(evil, 'own1', `r.evil/x${limits.imageProofs + 9}:1`));
+  t.ok(access.isProved(evil, 'own1', `r.evil/x${imageProofs + 9}:1`));
   const attack = () => access.prove(of(evil), 'victim', 'r.evil/victim:1', false);
   t.ok(access.isPrivate('victim'));
   t.notOk(attack(), 'the image is still of others');
@@ -135,7 +134,7 @@ t.test('a tenant that proves without end pushes out its own proofs alone, and no
 
 t.test('the last proof of a private image stays, whichever tenant has the most', async (t) => {
   const { access } = await accessIn(t);
-  const own = limits.imageProofs / 2 + 10;
+  const own = imageProofs / 2 + 10;
   for (let index = 0; index < own; index++) access.prove(of(a), `a${index}`, reference, false);
   for (let index = 0; index < own; index++) access.prove(of(b), `b${index % 2}`, `r.evil/x${index}:1`, true);
   for (let index = 0; index < own; index++) if (!access.isPrivate(`a${index}`)) t.fail(`a${index}`);

@@ -4,13 +4,12 @@ import t from 'tap';
 import type { Network } from '../../../host-agent/docker/answers.ts';
 import type { Engine } from '../../../host-agent/docker/engine.ts';
 import { createFaults } from '../../../host-agent/faults.ts';
-import { createFirewall, type FirewallParts } from '../../../host-agent/network/firewall.ts';
+import { createFirewall, type FirewallParts, firewallProbeMs } from '../../../host-agent/network/firewall.ts';
 import type { Probed } from '../../../host-agent/network/firewall-probe.ts';
 import { createMetrics } from '../../../host-agent/metrics.ts';
 import { NftError, type NftFault } from '../../../host-agent/network/nft.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
 import { networkName } from '../../../host-agent/docker/ownership.ts';
 
@@ -137,7 +136,7 @@ t.test('probes from inside a container', async (t) => {
   const { probes } = machine;
   t.equal(probes, 1);
   machine.probed = { kind: 'reached', what: 'this host' };
-  machine.steadyMs += limits.firewallProbeMs;
+  machine.steadyMs += firewallProbeMs;
   await state('open');
   t.match(fault(), /containers reach this host although/);
   machine.probed = { kind: 'held' };

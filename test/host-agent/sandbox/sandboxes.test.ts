@@ -6,9 +6,8 @@ import { labels, networkName } from '../../../host-agent/docker/ownership.ts';
 import { inventory } from '../../../host-agent/reconcile/observe/inventory.ts';
 import { networkBody } from '../../../host-agent/network/network.ts';
 import type { SandboxSource } from '../../../host-agent/metrics.ts';
-import { SandboxPool, type SandboxesParts } from '../../../host-agent/sandbox/sandboxes.ts';
+import { SandboxPool, type SandboxesParts, concurrentSandboxes } from '../../../host-agent/sandbox/sandboxes.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import type { Port } from '../../../schemas/api/fields/container.ts';
 import { EngineModel } from '../../support/engine/model.ts';
 import { transportTo } from '../../support/engine/transport.ts';
@@ -305,7 +304,7 @@ t.test('many that are asked for at once are made a few at a time', async (t) => 
   for (let number = 1; number <= 50; number++) pool.prepare(declared(number));
   await until('all', () => pool.counts().used === 50);
   t.equal(sandboxesUp(model).length, 50);
-  t.equal(most, limits.concurrentSandboxes);
+  t.equal(most, concurrentSandboxes);
 });
 
 t.test('a fault of the engine goes to the claim, and the next claim tries again', async (t) => {

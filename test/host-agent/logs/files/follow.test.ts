@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { filePass, type FilePassOptions } from '../../../../host-agent/logs/files/follow.ts';
+import { filePass, type FilePassOptions, logFileBusyBytes } from '../../../../host-agent/logs/files/follow.ts';
 import { createPlaces } from '../../../../lib/places.ts';
 import type { Cursor } from '../../../../host-agent/logs/resume.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -64,7 +64,7 @@ t.test('lines are told as they are written, over rotations, until the end of the
 t.test('a file that grows faster is read without a sign for each line', async (t) => {
   const log = engineLog(t);
   const pass = following(t, log.path);
-  const long = 'x'.repeat(limits.logFileBusyBytes / 4);
+  const long = 'x'.repeat(logFileBusyBytes / 4);
   const total = 40;
   for (const number of numbers(0, total)) {
     log.say(`${number} ${long}`);

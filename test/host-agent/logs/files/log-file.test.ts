@@ -7,6 +7,7 @@ import type { Cursor } from '../../../../host-agent/logs/resume.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { base } from '../../support/log-lines.ts';
 import { engineLog } from './engine-log.ts';
+import { logFileLookBytes } from '../../../../host-agent/logs/files/chain.ts';
 
 const nowMs = base / 1000 + 3_600_000;
 const fresh: Cursor = { dockerId: 'a', place: null, seq: 0 };
@@ -139,7 +140,7 @@ t.test('a line that was rotated away: what is left is new, and a mark goes befor
 t.test('of a reader that is behind, a rotation takes no file away while it reads the one before', async (t) => {
   const log = engineLog(t);
   const long = 'x'.repeat(limits.logLineBytes - 100);
-  const count = Math.ceil((2 * limits.logFileLookBytes) / long.length);
+  const count = Math.ceil((2 * logFileLookBytes) / long.length);
   const file = await opened(t, log.path);
   for (let number = 0; number < count; number++) log.say(`${number} ${long}`);
   log.rotate();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { beginning } from '../../../../host-agent/logs/files/place.ts';
-import { RecordReader, timeAtEnd } from '../../../../host-agent/logs/files/records.ts';
+import { RecordReader, timeAtEnd, logRecordBytes } from '../../../../host-agent/logs/files/records.ts';
 import type { Line } from '../../../../host-agent/logs/lines.ts';
 import { isUpTo } from '../../../../host-agent/logs/resume.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -116,7 +116,7 @@ t.test('the rest of a crash in a file is skipped and counted', (t) => {
     ['another format', `{"hello":1}\n${record('b\n')}`, ['b'], 1],
     ['no time', `${record('a\n').replace('2026', 'last year')}${record('b\n')}`, ['b'], 1],
     ['a text like a record', record('{"log":"x"}\n'), ['{"log":"x"}'], 0],
-    ['bytes without an end', `${'x'.repeat(3 * limits.logRecordBytes)}\n${record('b\n')}`, ['b'], 1],
+    ['bytes without an end', `${'x'.repeat(3 * logRecordBytes)}\n${record('b\n')}`, ['b'], 1],
   ];
   for (const [what, content, texts, damaged] of table) {
     const reader = new RecordReader(beginning('f'));

@@ -4,8 +4,7 @@ import { labels } from '../../../../host-agent/docker/ownership.ts';
 import type { Summary } from '../../../../host-agent/docker/answers.ts';
 import { createFaults } from '../../../../host-agent/faults.ts';
 import { absent } from '../../../../host-agent/docker/observed.ts';
-import { createPresentContainers } from '../../../../host-agent/reconcile/observe/present.ts';
-import { limits } from '../../../../schemas/limits.ts';
+import { createPresentContainers, engineDegradedMs } from '../../../../host-agent/reconcile/observe/present.ts';
 import { quietLog } from '../../../actors/support.ts';
 import { id, nowMs, seen, tenant, up } from '../../support/decisions.ts';
 
@@ -54,7 +53,7 @@ t.test('an engine that lists nothing for long is a fault of the host until it li
   world.failure = new EngineError('container list', { kind: 'refused', status: 500 }, 'database is locked');
   await t.rejects(present.list());
   t.equal(present.all()?.size, 1, 'the last list still counts');
-  world.ms += limits.engineDegradedMs - 1;
+  world.ms += engineDegradedMs - 1;
   await t.rejects(present.list());
   t.same(faults.list(), [], 'not for long');
   world.ms += 1;

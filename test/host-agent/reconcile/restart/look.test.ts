@@ -1,5 +1,5 @@
 import t from 'tap';
-import { afterLook } from '../../../../host-agent/reconcile/restart/look.ts';
+import { afterLook, restartBackoffForgetMs } from '../../../../host-agent/reconcile/restart/look.ts';
 import { absent, type Observed } from '../../../../host-agent/docker/observed.ts';
 import {
   blank,
@@ -9,7 +9,6 @@ import {
   type RestartState,
 } from '../../../../host-agent/reconcile/restart/restart-state.ts';
 import type { Why } from '../../../../host-agent/reconcile/step.ts';
-import { limits } from '../../../../schemas/limits.ts';
 import { created, down, nowMs, restartState, seen, up, wanted } from '../../support/decisions.ts';
 
 const bounds = { minMs: 1000, maxMs: 60_000 };
@@ -85,7 +84,7 @@ t.test('back-off doubles from 1 s to 60 s', (t) => {
 });
 
 t.test('ten minutes of running clear earlier failures', (t) => {
-  const upMs = limits.restartBackoffForgetMs;
+  const upMs = restartBackoffForgetMs;
   t.match(look(restartState({ failures: 5 }), crash('r1', { upMs })), {
     failures: 1,
     attempt: { phase: 'waiting', untilMs: nowMs + 1000 },

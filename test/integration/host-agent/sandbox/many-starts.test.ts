@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sandboxLabel } from '../../../../host-agent/docker/ownership.ts';
-import { limits } from '../../../../schemas/limits.ts';
 import { until } from '../../../support/until.ts';
 import { startAgent } from '../../../host-agent/support/agent.ts';
 import { startControlPlane } from '../../../host-agent/support/control-plane.ts';
 import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
+import { concurrentSandboxes } from '../../../../host-agent/sandbox/sandboxes.ts';
 
 const env = {
   ...{ LONGSHORE_SANDBOX: 'on', LONGSHORE_SANDBOX_POOL: '0' },
@@ -46,5 +46,5 @@ t.test('200 starts at once, with nothing ready', async (t) => {
   await until('no others', () => model.containers.size === 400);
   const published = [...model.containers.values()].flatMap((each) => Object.values(each.published ?? {}).flat());
   t.equal(new Set(published.map(({ HostPort }) => HostPort)).size, 200, 'no port of the host twice');
-  t.ok(most <= limits.concurrentSandboxes, `${most} sandboxes were started at a time`);
+  t.ok(most <= concurrentSandboxes, `${most} sandboxes were started at a time`);
 });
