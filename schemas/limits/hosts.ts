@@ -19,11 +19,6 @@ export const hosts = {
    * without an answer.
    */
   deafUnnoticedMs: 2 * seconds,
-  /**
-   * An agent may name a session that is so far ahead of the clock of actors. Hellos give sessions
-   * by the clock, and more than this only to hosts whose record says so.
-   */
-  sessionAheadMs: 1 * days,
   hostUnknownMs: 8 * seconds,
   hostLostMs: 5 * minutes,
   syncIntervalMs: 30 * seconds,
@@ -59,9 +54,8 @@ export const hosts = {
    * many.
    */
   refusalLogMs: 10 * seconds,
-  /** The wait for the answers of all NATS servers; and after each answer, for the next. */
+  /** The wait for the answers of all NATS servers. */
   revocationAskMs: 5 * seconds,
-  revocationStallMs: 500,
   /**
    * Times in a row that a fault of the host may stop a container before the host is reported as the
    * cause.
@@ -71,8 +65,6 @@ export const hosts = {
   /** Containers that leave a drained host at once. */
   drainAtOnce: 8,
   drainAtOnceMax: 1000,
-  /** After so long, a stop on a drained host is shown as what holds it up. */
-  drainStopMs: 1 * minutes,
   /** Containers that are named as blocked. */
   drainBlocked: 100,
   /** Time in which another host makes a copy ready; progress of its pull begins this time again. */

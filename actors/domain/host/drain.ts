@@ -3,12 +3,16 @@ import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { DrainBlock, DrainShare } from '../../../schemas/api/drain.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { minutes } from '../../../schemas/limits/units.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { leavingOf, movesFrom } from '../container/moving.ts';
 import { isRunningOnce } from '../container/runs.ts';
 import { findHost } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, type Turn, type TurnContext } from '../turn.ts';
+
+/** After so long, a stop on a drained host is shown as the reason of its delay. */
+export const drainStopMs = 1 * minutes;
 
 export function drain(state: PartitionView, { of }: Extract<Ask, { type: 'host.drain' }>, context: TurnContext): Turn {
   const share: { -readonly [K in keyof DrainShare]: DrainShare[K] } = { left: 0, moving: 0, blocked: [] };
@@ -24,7 +28,7 @@ export function drain(state: PartitionView, { of }: Extract<Ask, { type: 'host.d
   for (const record of state.moving()) {
     const leaving = leavingOf(record);
     if (leaving?.host !== of) continue;
-    note(record, Math.abs(context.nowMs - leaving.atMs) >= limits.drainStopMs ? 'stopping' : undefined);
+    note(record, Math.abs(context.nowMs - leaving.atMs) >= drainStopMs ? 'stopping' : undefined);
   }
   return answer(data('ok', share));
 }

@@ -9,6 +9,9 @@ import { decoder } from '../../decode.ts';
 import { within } from '../../time/backoff.ts';
 import { claimsOf, signClaims, signingKeysOf, type AccountClaims } from './claims.ts';
 
+/** The wait for the next answer of a NATS server, after each answer. */
+const revocationStallMs = 500;
+
 /** An account on the servers that answer. */
 export interface Held {
   /** The names of the servers. */
@@ -55,7 +58,7 @@ export async function* answersOfServers<T>(
   decode: (bytes: Uint8Array) => T,
 ): AsyncGenerator<T, void, void> {
   const nc = await within(system, limits.revocationAskMs, 'a connection of the system account');
-  const bounds = { strategy: 'stall', stall: limits.revocationStallMs, maxWait: limits.revocationAskMs } as const;
+  const bounds = { strategy: 'stall', stall: revocationStallMs, maxWait: limits.revocationAskMs } as const;
   for await (const message of await nc.requestMany(subject, payload, bounds)) yield decode(message.data);
 }
 

@@ -3,7 +3,7 @@ import t from 'tap';
 import { desiredOf } from '../../../actors/domain/desired.ts';
 import { faultsOfCeiling } from '../../../actors/domain/host/ceiling.ts';
 import * as host from '../../../actors/domain/host/decide.ts';
-import { isEnrolled } from '../../../actors/domain/host/sender.ts';
+import { isEnrolled, sessionAheadMs } from '../../../actors/domain/host/sender.ts';
 import { inParts, partText } from '../../../lib/rpc/parts.ts';
 import { choose, fits } from '../../../actors/domain/placement.ts';
 import { expired, sweep, type SweepContext } from '../../../actors/domain/sweep.ts';
@@ -52,7 +52,7 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
     ...asker,
   } as const;
   const made = host.create(state, create, context);
-  t.match(recordOf(made), { publicKey: null, capacity: null, session: context.nowMs + limits.sessionAheadMs + 1 });
+  t.match(recordOf(made), { publicKey: null, capacity: null, session: context.nowMs + sessionAheadMs + 1 });
   t.match(made.changes.effects, [{ kind: 'directory', host: h1, entry: { key: h1, lost: false } }]);
   apply(state, made.changes);
   t.equal(host.create(state, create, context).reply.code, 'conflict');
@@ -78,7 +78,7 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
   const greeting = { v: 1 as const, agent_version: '1', capacity: roomy };
   for (const session of [1, 2]) {
     const greeted = host.hello(state, speaker, greeting, context);
-    t.match(greeted?.record, { session: context.nowMs + limits.sessionAheadMs + 1 + session, capacity: roomy });
+    t.match(greeted?.record, { session: context.nowMs + sessionAheadMs + 1 + session, capacity: roomy });
     if (greeted !== undefined) apply(state, greeted.changes);
   }
   const used = context.nowMs + 20 * 86_400_000;

@@ -6,10 +6,10 @@
  */
 import { createUser } from '@nats-io/nkeys';
 import t from 'tap';
+import { sessionAheadMs } from '../../../actors/domain/host/sender.ts';
 import type { ContainerStatusView } from '../../../schemas/api/container.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { hourOf, type StoredAmounts } from '../../../schemas/records/usage.ts';
 import type { HelloAnswer, Report, ReportAnswer, UsageAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
@@ -172,7 +172,7 @@ t.test('a host’s claims about its session end with its key', async (t) => {
   const lie = itemOf(mine, { generation, seq: 7, observation: observation('running') });
   await report(agentOf(liar), farAhead, [lie]);
   // The most that is believed: hellos may have given sessions up to there.
-  await report(agentOf(liar), Date.now() + limits.sessionAheadMs - 10, [{ ...lie, seq: 8 }]);
+  await report(agentOf(liar), Date.now() + sessionAheadMs - 10, [{ ...lie, seq: 8 }]);
   t.match(await statusOf(mine), { status: 'running' }, 'of its own containers it may lie');
 
   await ask({ type: 'host.join_token', host: liar, joinTokenHash: 'y', op: operation() });

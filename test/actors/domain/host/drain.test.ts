@@ -1,5 +1,5 @@
 import t from 'tap';
-import { drain } from '../../../../actors/domain/host/drain.ts';
+import { drain, drainStopMs } from '../../../../actors/domain/host/drain.ts';
 import type { FleetView } from '../../../../actors/domain/turn.ts';
 import type { DrainShare } from '../../../../schemas/api/drain.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -59,7 +59,7 @@ t.test('a container on a drained host: moving, waiting for its turn, or blocked'
   const moved = { placement: placedOn(h2, 'platform', 3), generation: 3 };
   for (const [agoMs, blocked] of [
     [0, []],
-    [limits.drainStopMs, [{ reason: 'stopping' }]],
+    [drainStopMs, [{ reason: 'stopping' }]],
   ] as const) {
     const leaving = { host: h1, since: 2, atMs: nowMs - agoMs };
     t.match(shareOf(stateOf(container({ ...moved, leaving }))), { left: 1, moving: 1, blocked }, 'it stops here');
