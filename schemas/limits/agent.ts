@@ -5,11 +5,11 @@ export const agent = {
   stopGraceMs: 10 * seconds,
   restartBackoffMinMs: 1 * seconds,
   restartBackoffMaxMs: 60 * seconds,
-  /** Ends in a row before they are called a loop. */
+  /** Ends in a row before the status is a crash loop. */
   loopEnds: 3,
   /**
-   * An update is rolled back when its new version can't be made in so many tries, or ends so often
-   * before it has stood for so long.
+   * An update is rolled back if its new version can't be made in so many tries, or ends so often in
+   * the time in which it must stay up.
    */
   updateTries: 5,
   updateEnds: 3,
@@ -37,13 +37,13 @@ export const agent = {
   imageOtherBytes: 32 * KiB,
   imagePorts: 256,
   imageVolumes: 16,
-  /** Names of one image that are kept, of those that no container here needs. */
+  /** The most kept names of one image that no container here needs. */
   namesOfImage: 16,
   /** Characters of the path of a volume in a report; a longer one is not reported. */
   volumePathChars: 512,
   /** Time for which a host keeps the volumes of a container that has left it. */
   volumesLeftMs: 7 * days,
-  /** Hosts of one container that are known to have such volumes. */
+  /** The most recorded hosts of one container that have such volumes. */
   leftHosts: 8,
   /** The longest pause that a registry may ask for after it has limited the rate of pulls. */
   pullLimitedMaxMs: 1 * hours,
@@ -57,7 +57,7 @@ export const agent = {
   /** Asks for sealed values at a time, and how long each waits for its answer. */
   concurrentUnseals: 8,
   unsealTimeoutMs: 5 * seconds,
-  /** Bytes of secrets as files in the memory of a host, and of one tenant's. */
+  /** Bytes of secrets as files in the memory of a host, in all and of one tenant. */
   secretFilesBytes: 128 * MiB,
   secretFilesOfTenant: 16 * MiB,
   /** Images on a host that only this tenant has, and that came with a login. */
@@ -83,14 +83,14 @@ export const agent = {
   firstContactMs: 5 * seconds,
   /** Time that an agent that ends waits for its last answer, and for its connection to close. */
   farewellMs: 2 * seconds,
-  /** Containers that one sync asks about, because the desired set does not know them. */
+  /** The most containers in one ask that the desired set does not name. */
   syncStrangers: 500,
-  /** Partitions that one answer to a sync speaks for, besides its own. */
+  /** The most partitions in one answer to a sync, besides its own. */
   syncSame: 256,
   /** A step that takes longer than this moves to the slow steps, of which so many run at a time. */
   stepPatienceMs: 2 * seconds,
   concurrentSlowSteps: 24,
-  /** Time for which an inspection counts that no event, and no list, has touched. */
+  /** The time for which an inspection counts without an event or a list about it. */
   inspectionTrustMs: 2 * minutes,
   /** Sandboxes that wait ready. */
   sandboxPool: 4,
@@ -101,12 +101,12 @@ export const agent = {
   containerPids: 1024,
   containerShmBytes: 64 * MiB,
   /**
-   * Bytes that a container may write to its host's disk: in its writable layer and the volumes that
-   * its image names.
+   * The bytes that a container may write to its host's disk: in its writable layer and the volumes
+   * of its image.
    */
   containerDiskBytes: 10 * 1024 * MiB,
   diskIntervalMs: 30 * seconds,
-  /** The time between two checks of how full the engine's disk is. */
+  /** The time between two checks of the fill of the engine's disk. */
   diskLookMs: 5 * seconds,
   /** The time for measuring one container, or all volumes. */
   diskMeasureMs: 1 * minutes,
@@ -127,6 +127,6 @@ export const agent = {
   stateLogBytes: 256 * KiB,
   /** One check of `host-agent doctor`: some calls of the engine, each up to its own deadline. */
   doctorCheckMs: 20 * seconds,
-  /** Time that it waits for the answer of an owner. */
+  /** The wait of the doctor for the answer of an owner. */
   doctorAnswerMs: 4 * seconds,
 } as const;

@@ -3,19 +3,30 @@ import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
 
 export const hosts = {
   beatIntervalMs: 2 * seconds,
-  /** Up to so many actors processes each hear all hosts; among more, owners tell the others. */
+  /**
+   * Up to this number of actors processes, each subscribes to the heartbeats of all hosts; among
+   * more, owners pass them on.
+   */
   beatsHeardByAll: 6,
-  /** After so long without word of a partition's hosts, each process hears them itself. */
+  /**
+   * After this time without news of a partition's hosts, each process subscribes to their
+   * heartbeats.
+   */
   beatsUntoldMs: 4 * seconds,
   beatsLookMs: 1 * seconds,
-  /** An owner tells a heartbeat that says nothing new as a whole once in so many messages. */
+  /** An owner passes on an unchanged heartbeat whole in one of so many messages. */
   beatsWholeEvery: 15,
-  /** Between two times that an owner sends whole directories, because others lack them. */
+  /**
+   * The least time between two times that an owner sends whole directories because others lack
+   * them.
+   */
   directoryRestMs: 1 * seconds,
-  /** Before a process asks for a directory that it lacks: another may ask for it meanwhile. */
+  /**
+   * The wait before a process asks for a directory that it lacks: another may ask for it meanwhile.
+   */
   directoryAskMs: 1 * seconds,
   /**
-   * Time for which a connection may have been lost before this is noticed: the time of the pings
+   * The time for which a connection may have been lost before this is noticed: that of the pings
    * without an answer.
    */
   deafUnnoticedMs: 2 * seconds,
@@ -28,9 +39,9 @@ export const hosts = {
    * missed more takes the whole set.
    */
   syncChanges: 4096,
-  /** How long changes of a tenant's members are gathered before its hosts hear of them. */
+  /** The time for which changes of a tenant's members are gathered before its hosts are rung. */
   membersGatherMs: 50,
-  /** How long the IPv4 address of a container that is gone is given to no other. */
+  /** The time for which the IPv4 address of a removed container is given to no other. */
   ipv4RestMs: 1 * hours,
   reportTimeoutMs: 2 * seconds,
   reportItems: 200,
@@ -73,11 +84,11 @@ export const hosts = {
   hostFaults: 8,
   hostFaultChars: 300,
   /**
-   * A heartbeat tells the free disk in steps of this size, so that an idle host says the same
-   * again.
+   * The step in which a heartbeat gives the free disk, so that an idle host repeats the same
+   * number.
    */
   roomDiskStepBytes: 1024 * MiB,
-  /** Placement looks at every host of a fleet up to this size, and at a sample of a larger one. */
+  /** Placement compares all hosts of a fleet up to this size, and a sample of a larger one. */
   placementAllHosts: 32,
   /**
    * The emptiest of a few random hosts is nearly as good as of all (Azar et al., Balanced
@@ -85,8 +96,8 @@ export const hosts = {
    */
   placementSampleHosts: 8,
   /**
-   * Hosts that placement looks at for one without faults and with enough free disk, once it has
-   * found another.
+   * The most hosts that placement examines for one without faults and with enough free disk, once
+   * it has found another.
    */
   placementDoubtfulHosts: 64,
   /** Pushes of the account in a row, because another process may push at the same time. */

@@ -18,12 +18,12 @@ export const logs = {
   logAckTimeoutMs: 5 * seconds,
   logDrainMs: 5 * seconds,
   logSpoolBytes: 64 * MiB,
-  /** With this much of one container read and not yet sent, an agent stops reading. */
+  /** The size of one container's lines, read and not yet sent, at which an agent stops reading. */
   logQueueBytes: 256 * KiB,
   logFrameBytes: 1 * MiB,
-  /** Bytes at the end of a record in which its time is. */
+  /** Bytes at the end of a record that contain its time. */
   logRecordTimeBytes: 64,
-  /** Most bytes of one read of a log file. */
+  /** The most bytes of one read of a log file. */
   logFileReadBytes: 256 * KiB,
   /** The time between two reads of a log file that grows. */
   logFilePauseMs: 50,
@@ -33,7 +33,7 @@ export const logs = {
    */
   logFileIdleMs: 30 * seconds,
   logFileUnwatchedMs: 1 * seconds,
-  /** Attempts to see the files of a log while the engine renames them. */
+  /** Attempts to list the files of a log while the engine renames them. */
   logFileAttempts: 20,
   /** Logs in which the agent searches for its place at a time. */
   logReadersOpening: 8,
