@@ -1,9 +1,9 @@
 /**
- * What the runtime is given of the domain that it runs. The runtime takes partitions, runs turns,
- * commits what they change, and loads it again. What a turn decides and what a record means is
- * behind this interface; `createDomain` in actors/domain/domain.ts implements it.
+ * The interface between the runtime and the domain that it runs. The runtime takes partitions, runs
+ * turns, commits their changes, and loads them again. The domain decides what a turn changes and
+ * what a record means; `createDomain` in actors/domain/domain.ts implements it.
  *
- * Each function is synchronous, and pure but for the memory that it is handed.
+ * Each function is synchronous, and pure except for the memory that it is given.
  */
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { isSuccessCode, type ErrorCode, type SuccessCode } from '../../schemas/errors.ts';
@@ -11,37 +11,37 @@ import type { AuditLine, Author } from '../../schemas/api/audit/line.ts';
 import type { Origin, ReadAsk, RecentAsk, RecentLinesAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { OutgoingEvent } from './journal/codec.ts';
 
-/** The domain's own types, which the runtime hands on without looking into them. */
+/** The domain's own types, which the runtime passes on without looking into them. */
 export interface DomainTypes {
-  /** A partition in memory, as those may see it who must not change it. */
+  /** The read-only view of a partition in memory. */
   readonly View: unknown;
-  /** The same, for the domain itself to change. */
+  /** A partition in memory, which only the domain itself changes. */
   readonly State: unknown;
   readonly Record: unknown;
   readonly Event: unknown;
   readonly Effect: object;
-  /** What memory alone keeps. */
+  /** A change of state that is kept in memory only. */
   readonly Heard: unknown;
-  /** What a turn knows besides the state. */
+  /** The input of a turn besides the state and the ask. */
   readonly Context: unknown;
-  /** What was made before the turn, for an ask that needs it. */
+  /** Values that were made before the turn, for an ask that needs them. */
   readonly Prepared: unknown;
 }
 
 export type Memory<D extends DomainTypes> = D['State'] & D['View'];
 
-/** What a turn wants changed, and done once that is committed. */
+/** The changes a turn requests, and the effects to carry out once they are committed. */
 export interface Changes<D extends DomainTypes> {
   readonly records: readonly D['Record'][];
   /** Keys of records. */
   readonly deletes: readonly string[];
   readonly events: readonly D['Event'][];
-  /** All of them may be lost, and none is harmful twice (invariant A3). */
+  /** Each may be lost, and none is harmful if it is repeated (invariant A3). */
   readonly effects: readonly D['Effect'][];
   readonly heard?: D['Heard'];
 }
 
-/** Nothing to commit; there may still be effects. */
+/** `true` if there is nothing to commit; there may still be effects. */
 export const isEmpty = ({
   records,
   deletes,
@@ -56,11 +56,12 @@ export type Reply = SuccessReply | { readonly code: ErrorCode; readonly body: st
 export interface SuccessReply {
   readonly code: SuccessCode;
   readonly body: string;
-  /** What is kept in place of the body, which is made again from it: see `Domain.repeated`. */
+  /** Stored in place of the body, which is made again from it: see `Domain.repeated`. */
   readonly repeat?: Repeat;
   /**
-   * Asked again, the turn gives the same answer and changes nothing: its outcome, which may be
-   * long, is kept only where the write leaves a line in the audit, so that it leaves no other.
+   * The turn gives the same answer when it is asked again, and changes nothing. Its outcome, which
+   * may be long, is kept only if the write leaves a line in the audit, so that a repetition leaves
+   * no second line.
    */
   readonly isIdempotent?: true;
 }
@@ -70,11 +71,11 @@ export const isSuccess = (reply: Reply): reply is SuccessReply => isSuccessCode(
 export type Repeat = Exclude<OperationRecord['answer'], { readonly kind: 'body' }>;
 
 export interface TurnTimes {
-  /** Wall clock; never back. */
+  /** Wall clock; it never goes back. */
   readonly nowMs: number;
   /** The time that has certainly come, by which things are deleted (ADR 13). */
   readonly expiryMs: number;
-  /** How long the partition has been served since its load, by a clock that never steps. */
+  /** Milliseconds since the load of the partition, by a clock that never steps. */
   readonly servedMs: number;
 }
 
@@ -92,35 +93,35 @@ export interface LineDraft {
   readonly line: Omit<AuditLine, 'id'>;
 }
 
-/** What an event says besides what its turn has told. */
+/** The fields of an event that do not come from its turn. */
 export interface EventHead {
   readonly id: string;
   readonly nowMs: number;
   readonly requestId: string | null;
-  /** Who asked for the turn; undefined: nobody. */
+  /** The author of the request; `undefined` if no request caused the turn. */
   readonly by: Author | undefined;
 }
 
 /**
- * What is not committed yet, by the names of what readers look at: a reader of what is dirty waits
- * for the commit.
+ * Marks keys as dirty: their changes are not committed yet. A reader of a dirty key waits for the
+ * commit.
  */
 export interface DirtyMarks {
   markDirty(key: string): void;
 }
 
-/** Dirty with every commit. */
+/** A key that every commit makes dirty. */
 export const wholePartition = '*';
 
-/** How records are found, checked and ordered in a load. */
+/** The rules by which a load finds, checks and orders records. */
 export interface RecordFormat<R> {
-  /** Of a record, and not of the runtime's own. */
+  /** `true` for keys of records, `false` for the runtime's own. */
   isKey(key: string): boolean;
-  /** Of a record that digests count apart. */
+  /** `true` for keys of records that digests count separately. */
   isNewKey(key: string): boolean;
-  /** Of a record that the last release does not know: its digests leave it out. */
+  /** `true` for keys of records that the last release does not know: its digests leave them out. */
   isNewestKey(key: string): boolean;
-  /** Whether a value that was decoded has the shape of a record. */
+  /** `true` if a decoded value has the shape of a record. */
   isRecord(value: unknown): value is R;
   keyOf(record: R): string;
   /** The order in which memory is filled. */
@@ -133,20 +134,20 @@ export interface Domain<D extends DomainTypes> {
   context(times: TurnTimes, origin: Origin | null): D['Context'];
   read(state: D['View'], ask: StateRead, context: D['Context']): Turn<D>;
   write(state: D['View'], ask: WriteAsk, context: D['Context'], prepared: D['Prepared'] | undefined): Turn<D>;
-  /** In place of a turn that threw. */
+  /** The result of a turn that threw. */
   readonly failed: Turn<D>;
   /**
-   * Whether the sender of a write that changed nothing asks no more after this answer, so that a
-   * late copy of its message must not do what the first did not.
+   * `true` if the sender of a write that changed nothing does not ask again after this answer. Then
+   * a late copy of its message must not take effect.
    */
   isFinal(ask: WriteAsk, reply: Reply): boolean;
-  /** The body of an operation's answer, made again; undefined where its subject is gone since. */
+  /** The body of an operation's answer, made again; `undefined` if its subject no longer exists. */
   repeated(state: D['View'], repeat: Repeat, context: D['Context'], ask: WriteAsk): string | undefined;
 
-  // What has to be committed before an answer leaves
+  // Dirty keys, whose commits an answer waits for
 
   dirtyKeyOf(ask: StateRead): string;
-  /** What a write that changed nothing has seen. */
+  /** The dirty key for a write that changed nothing. */
   dirtyKeyAround(ask: WriteAsk): string;
   dirtyKeyOfRepeat(repeat: Repeat): string;
 
@@ -160,23 +161,23 @@ export interface Domain<D extends DomainTypes> {
   /** Puts a loaded record into its place. */
   put(state: Memory<D>, record: D['Record']): void;
   remove(state: Memory<D>, key: string): void;
-  /** The record under this key is damaged: what the key itself says is kept. */
+  /** Notes that the record under this key is damaged; keeps what the key itself says. */
   quarantine(state: Memory<D>, key: string): void;
-  /** Applies what a turn changed, and marks what of it others may look at. */
+  /** Applies the changes of a turn, and marks the keys of readers dirty. */
   apply(state: Memory<D>, changes: Changes<D>, marks: DirtyMarks): void;
   applyHeard(state: Memory<D>, heard: D['Heard']): void;
-  /** All that is stored, but for what is damaged. */
+  /** All stored records except damaged ones. */
   all(state: D['View']): Iterable<D['Record']>;
-  /** The memory is no longer this process's. */
+  /** Called when this process no longer owns the partition. */
   release(state: Memory<D>): void;
-  /** The newest time that a record says; undefined where none says one. */
+  /** The newest time in any record; `undefined` if no record has one. */
   newestMs(state: Memory<D>): number | undefined;
   readonly records: RecordFormat<D['Record']>;
 
-  // What leaves after the commit
+  // Output after the commit
 
   event(event: D['Event'], head: EventHead): OutgoingEvent;
-  /** What the audit says of a write with this answer; committed before the answer leaves. */
+  /** The audit lines of a write with this answer; they are committed before the answer leaves. */
   lines(ask: WriteAsk, reply: Reply, nowMs: number): readonly LineDraft[];
   /** Effects that follow from these changes of the state, which does not have them yet. */
   follow(state: D['View'], changes: Changes<D>): readonly D['Effect'][];

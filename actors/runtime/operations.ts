@@ -21,7 +21,7 @@ interface Kept extends KnownOperation {
 interface NewOperation {
   readonly record: OperationRecord;
   readonly commit: number;
-  /** Whose write it was; empty: of no tenant, or of one that the load cannot tell. */
+  /** The tenant of the write; empty if there is none, or if the load cannot tell. */
   readonly tenant: string;
 }
 
@@ -35,14 +35,14 @@ const longestStepMs = 3 * limits.sweepIntervalMs;
 export class Operations {
   readonly #known = new Map<OperationId, Kept>();
   /**
-   * Of writes that changed nothing and left no line in the audit, which memory alone keeps:
-   * refusals, and a start of what runs. The client may have done something else since, so a second
-   * copy of the message, which comes late, must not take effect.
+   * Outcomes of writes that changed nothing and left no line in the audit, kept in memory only:
+   * refusals, and a start of a container that runs. The client may have done something else since,
+   * so a second copy of the message, which comes late, must not take effect.
    */
   readonly #unchanged = new Map<OperationId, Kept>();
   /**
-   * How long this process ran. Time in which it was stopped does not count: a retry from before
-   * may still be unread.
+   * Milliseconds that this process ran. Time in which it was stopped does not count: a retry from
+   * before may still be unread.
    */
   #ranMs = 0;
   #expiredAtMs: number | undefined;
@@ -56,12 +56,15 @@ export class Operations {
     return this.#known.get(op) ?? this.#unchanged.get(op);
   }
 
-  /** Whether the outcomes of this tenant leave room for another. */
+  /** `true` if the outcomes of this tenant leave room for another. */
   hasShare(tenant: string): boolean {
     return this.#long.has(tenant, limits.longAnswersBytes);
   }
 
-  /** As they are stored; what memory alone keeps is left out. @param nowMs wall clock */
+  /**
+   * The outcomes as they are stored; those in memory only are left out.
+   * @param nowMs wall clock
+   */
   *records(nowMs: number): Generator<OperationRecord, void, void> {
     for (const [op, { code, answer, addedAtMs }] of this.#known) {
       yield { op, atMs: nowMs - (this.#ranMs - addedAtMs), code, answer };

@@ -29,12 +29,12 @@ const loadAttemptsMax = 20;
 export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<D> {
   readonly lease: Lease;
   /**
-   * Whether the partition may be taken from the member that its epoch names; undefined: it names
-   * none.
+   * Resolves to `true` if the partition may be taken from the member that its epoch record names.
+   * `record` is `undefined` if there is none, or none that can be read.
    */
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
   readonly journals: Pick<Journals, 'open' | 'commitsOf'>;
-  /** What this process has read of the bucket already, if it may be used. */
+  /** Takes what this process has read ahead of the bucket; `undefined` if it may not be used. */
   readonly readAhead: () => Promise<Reading<D['Record']> | undefined>;
   readonly newToken: () => string;
   readonly onLoaded: () => void;
@@ -90,11 +90,11 @@ export class Ownership<D extends DomainTypes> {
   get serving(): Serving<D> | undefined {
     return this.#phase.kind === 'serving' ? this.#phase.serving : undefined;
   }
-  /** Also while the partition is being released. */
+  /** The serving partition, also while it is being released. */
   get owned(): Serving<D> | undefined {
     return this.#phase.kind === 'releasing' ? this.#phase.serving : this.serving;
   }
-  /** What may be answered from at this moment. */
+  /** The serving partition, if the lease is valid. */
   get answering(): Serving<D> | undefined {
     return this.#options.lease.isValid() ? this.serving : undefined;
   }
@@ -206,7 +206,7 @@ export class Ownership<D extends DomainTypes> {
     });
   }
 
-  /** Those of operations, as few keys as hold them. */
+  /** Writes of the outcomes of operations, in as few keys as hold them. */
   *#outcomes({ operations, commits }: Serving<D>): Generator<StoreWrite, void, void> {
     let rest = [...operations.records(this.#options.clock.nowMs())];
     for (let index = 0; rest.length > 0; index++) {
@@ -241,12 +241,14 @@ export class Ownership<D extends DomainTypes> {
     for (const waiter of unanswered) waiter(false);
   }
 
-  /** The lease is valid again. */
+  /** Called when the lease is valid again. */
   resume(): void {
     this.#waiting.run();
   }
 
-  /** What a turn that comes now may run on; undefined: it has to wait, also behind others. */
+  /**
+   * The partition that a new turn runs on; `undefined` if the turn has to wait, also behind others.
+   */
   get ready(): Serving<D> | undefined {
     return this.#waiting.isEmpty ? this.answering : undefined;
   }
@@ -284,7 +286,7 @@ export class Ownership<D extends DomainTypes> {
 
   /**
    * Takes an epoch and loads the partition through it, some times over.
-   * @returns whether another process has taken what was this one's.
+   * @returns `isLost`: `true` if another process has taken the partition from this one
    */
   async #takeAndServe(from: MovableFrom): Promise<{ readonly isLost: boolean }> {
     const { log, number } = this.#options;

@@ -1,10 +1,9 @@
 /**
  * One partition: turns run one at a time over plain objects in memory, commits collect while one is
- * in flight, and nothing leaves before the state that it speaks of is committed.
+ * in flight, and nothing leaves before the state that it shows is committed.
  *
- * A turn changes memory at once; what it answers waits for its group's commit (commits.ts). Who
- * owns the partition, and what becomes of a turn whose commit has an unknown outcome, is in
- * ownership.ts.
+ * A turn changes memory at once; its answer waits for its group's commit (commits.ts). Ownership of
+ * the partition, and turns whose commit has an unknown outcome, are in ownership.ts.
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -44,8 +43,8 @@ export interface PartitionOptions<D extends DomainTypes> {
   readonly domain: Domain<D>;
   readonly lease: Lease;
   /**
-   * Whether the partition may be taken from the member that its epoch names; undefined: it names
-   * none.
+   * Resolves to `true` if the partition may be taken from the member that its epoch record names.
+   * `record` is `undefined` if there is none, or none that can be read.
    */
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
   readonly store: Store;
@@ -54,15 +53,15 @@ export interface PartitionOptions<D extends DomainTypes> {
   readonly clock: Clock;
   readonly slices: Slices;
   readonly log: Log;
-  /** Undefined: nothing is traced. */
+  /** `undefined` if nothing is traced. */
   readonly tracer?: Tracer | undefined;
   readonly journals: Pick<Journals, 'open' | 'commitsOf'>;
-  /** What this process has read of the bucket already, if it may be used. */
+  /** Takes what this process has read ahead of the bucket; `undefined` if it may not be used. */
   readonly readAhead: () => Promise<Reading<D['Record']> | undefined>;
   readonly newToken: () => string;
-  /** After the commit that they belong to. */
+  /** Called after the commit of these effects. */
   readonly onEffects: (partition: Partition<D>, effects: Iterable<OutgoingEffect<D['Effect']>>) => void;
-  /** The state was loaded: hosts of this partition may have changed while it was elsewhere. */
+  /** Called after a load: hosts of this partition may have changed while it was elsewhere. */
   readonly onLoaded: (partition: Partition<D>) => void;
   /**
    * Called when another process has taken the partition, unless this one never had it or handed it
@@ -78,12 +77,12 @@ export interface PartitionOptions<D extends DomainTypes> {
   readonly observer: PartitionObserver;
 }
 
-/** What is measured; metrics.ts makes prom-client of it. */
+/** Measurements; metrics.ts exports them with prom-client. */
 export interface PartitionObserver extends OwnershipObserver {
   /** @param kind the type of the ask, or what else made the turn */
   turn(kind: string): void;
   commit(seconds: number, turns: number): void;
-  /** A turn, or a slice of long work, kept the event loop for so long. */
+  /** Called when a turn, or a slice of long work, kept the event loop busy for so long. */
   worked(kind: string, seconds: number): void;
 }
 
@@ -94,7 +93,10 @@ const nothing = { records: [], deletes: [], events: [], effects: [] } as const;
 const tooLarge: Reply = { code: 'too_large', body: errorBody({ error: 'too_large' }) };
 const tooManyWait = errorBody({ error: 'unavailable', message: 'too many requests wait for a commit; try again' });
 
-/** Of what a tenant's writes take more than its share, while there is room for those of others. */
+/**
+ * The refusal of a tenant whose writes take more than its share, while there is room for those of
+ * others; `undefined` if they do not.
+ */
 function excessOf(
   { outbox, operations, commits }: Pick<Serving<DomainTypes>, 'outbox' | 'operations' | 'commits'>,
   tenant: TenantId,
@@ -113,11 +115,14 @@ function excessOf(
   return { message: 'as many long answers to your last writes are kept as may', retry_after_seconds: 10 };
 }
 
-/** False for what an operator does to a tenant, such as to revoke the tokens of one that floods. */
+/**
+ * `false` for a write of an operator about a tenant, such as to revoke the tokens of one that
+ * floods.
+ */
 const isByItself = ({ tenant, cause }: { readonly tenant: TenantId; readonly cause?: Cause }): boolean =>
   (cause?.by.tenant ?? tenant) === tenant;
 
-/** Of whom it is, among those that share what may wait. */
+/** The name under which an ask counts in the shares of tenants. */
 const tenantOf = (ask: Ask): string => ('tenant' in ask ? ask.tenant : '');
 
 /** A write, from its arrival to its answer; it runs again if its commit's outcome is unknown. */
@@ -167,7 +172,7 @@ export class Partition<D extends DomainTypes> {
   get committed(): number {
     return this.#ownership.owned?.commits.committed ?? 0;
   }
-  /** For how long its checkpoint has not moved although commits wait; 0: none waits. */
+  /** Milliseconds for which its checkpoint has not moved although commits wait; 0 if none waits. */
   get checkpointStalledMs(): number {
     return this.#ownership.owned?.checkpointer.stalledMs ?? 0;
   }
@@ -204,7 +209,7 @@ export class Partition<D extends DomainTypes> {
     await this.#ownership.serving?.checkpointer.drain();
   }
 
-  /** When the sender of an ask that has just arrived stops waiting (monotonic). */
+  /** Monotonic time, in ms, at which the sender of an ask that has just arrived stops waiting. */
   deadlineOf({ budgetMs }: Ask): number {
     return this.#options.clock.monotonicMs() + budgetMs;
   }
@@ -236,7 +241,10 @@ export class Partition<D extends DomainTypes> {
     return this.#timed(kind, () => this.#change(serving, kind, decide, { then, onLeft }));
   }
 
-  /** Whether sweeps may tell this tenant more: false while EVENTS is away and its share waits. */
+  /**
+   * `true` if sweeps may add events of this tenant: `false` while EVENTS is away and its share
+   * waits.
+   */
   mayTell(tenant: TenantId): boolean {
     return this.#ownership.owned?.outbox.events.hasShare(tenant) !== false;
   }
@@ -268,7 +276,7 @@ export class Partition<D extends DomainTypes> {
     });
   }
 
-  /** At every sweep. */
+  /** Called at every sweep. */
   keepTime(): void {
     const { serving } = this.#ownership;
     const nowMs = this.#options.clock.monotonicMs();

@@ -1,8 +1,8 @@
 /**
  * Partitions of members that have stopped renewing their leases, read by the process that will
- * probably take them: most of the load is done when the lease has ended. What was read ahead has no
- * effect unless this process takes the partition soon, and then the load continues where this
- * stopped (reading.ts).
+ * probably take them: most of the load is done when the lease has ended. The reading has no effect
+ * unless this process takes the partition soon; then the load continues where it stopped
+ * (reading.ts).
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -26,7 +26,7 @@ interface Ahead<R> {
   readonly startedMs: number;
   readonly dropped: AbortController;
   isWanted: boolean;
-  /** Resolves when it has stopped; false: it failed. */
+  /** Resolves when it has stopped, to `false` if it failed. */
   readonly done: Promise<boolean>;
 }
 
@@ -56,7 +56,10 @@ export class ReadAhead<R> {
     }
   }
 
-  /** What was read ahead of it; undefined: nothing that may be used. It is given out once. */
+  /**
+   * Takes the reading of a partition; `undefined` if there is none that may be used. It is given
+   * out once.
+   */
   async take(partition: number): Promise<Reading<R> | undefined> {
     const ahead = this.#aheads.get(partition);
     if (ahead === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What is read of a partition's bucket, from its first sequence on. Records are decoded page by
- * page, so that the bytes of a page are free again when the next one arrives.
+ * A reading of a partition's bucket, from its first sequence on. Records are decoded page by page,
+ * so that the bytes of a page are free again when the next one arrives.
  *
  * A reading may begin before its process takes the partition (read-ahead.ts). A key has one value,
  * the newest, and sequences only grow: so a value that is written after its place was passed is
@@ -56,7 +56,7 @@ export class Reading<R> {
     return [...this.#others.values()];
   }
 
-  /** Undefined: the value is no record with this key. */
+  /** `undefined` if the value is no record with this key. */
   decode(key: string, value: Encoded): R | undefined {
     const decoded = decodeValue(value, this.#shape);
     return decoded.ok && this.#format.keyOf(decoded.value) === key ? decoded.value : undefined;
@@ -88,7 +88,7 @@ export class Reading<R> {
       if (seen > epoch || attempt === limits.loadTailAttempts) {
         throw new StoreError(`a load did not see epoch ${epoch}: stale replica, or the epoch has moved`);
       }
-      // What a replica lacks, it gets soon; the rest need not be read again.
+      // A replica that lags catches up soon; the rest need not be read again.
       await sleep(backoffMs(attempt, { minMs: limits.loadTailMinMs, maxMs: limits.loadTailMaxMs }), signal);
       signal.throwIfAborted();
     }

@@ -24,9 +24,11 @@ import type { Fence } from './store/fence.ts';
 import type { EventSink, Store } from './store/store.ts';
 import { WaitingAnswers } from './waiting-answers.ts';
 
-/** What only a serving partition has, so that nothing of it is used outside. */
+/**
+ * The parts of a partition that exist only while it serves, so that nothing uses them otherwise.
+ */
 export interface Serving<D extends DomainTypes> {
-  /** Under which it was loaded; the fence may have moved since. */
+  /** The epoch of the load; the fence may have moved since. */
   readonly epoch: number;
   readonly fence: Fence;
   readonly journal: Journal;
@@ -36,11 +38,11 @@ export interface Serving<D extends DomainTypes> {
   readonly checkpointer: Checkpointer;
   readonly answers: WaitingAnswers;
   readonly outbox: Outboxes;
-  /** Of the records under their own keys. */
+  /** The digest of the records under their own keys. */
   readonly digest: RecordsDigest;
   /** Keys of records that the load could not read. */
   readonly quarantined: ReadonlySet<string>;
-  /** Deletions by time go by this clock. */
+  /** The clock of deletions by time. */
   readonly expiry: CautiousClock;
   /** When it was loaded (monotonic). */
   readonly startedMs: number;
@@ -62,7 +64,7 @@ export interface ServingOptions<D extends DomainTypes> {
 export interface ServingObserver {
   quarantined(partition: number, count: number): void;
   uncheckpointed(partition: number, commits: number): void;
-  /** Writes are refused from now on, or accepted again. */
+  /** Called when writes are refused from now on, or accepted again. */
   room(partition: number, hasRoom: boolean): void;
   /** Events and lines of the audit that wait in the bucket for their streams. */
   parked(partition: number, events: number): void;
@@ -72,14 +74,14 @@ export interface ServingObserver {
 export interface Start<D extends DomainTypes> {
   readonly epoch: number;
   readonly loaded: Loaded<D['Record']>;
-  /** Empty. */
+  /** An empty memory. */
   readonly state: Memory<D>;
   readonly signal: AbortSignal;
   readonly fence: Fence;
   readonly journal: Journal;
 }
 
-/** Why the partition refuses writes. */
+/** The cause for which the partition refuses writes, for the message of the refusal. */
 export function causeOf({
   outbox,
   journal,
@@ -103,7 +105,7 @@ export async function startServing<D extends DomainTypes>(
   }
   const operations = new Operations();
   const quarantined = await fill(options, start, operations);
-  // Where the stored time is damaged, nothing is taken for older than the newest record says.
+  // If the stored time is damaged, time continues from the newest time in a record.
   const newestMs = domain.newestMs(state);
   const newest = newestMs === undefined ? undefined : { ...noReading, atMs: newestMs };
   const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);

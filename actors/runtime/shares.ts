@@ -1,4 +1,4 @@
-/** How much of a room each of those that share it takes, as bytes or as a number. */
+/** The amounts that each user of a shared room takes, in bytes or as a count. */
 export class Shares {
   readonly #taken = new Map<string, number>();
   #all = 0;
@@ -8,7 +8,7 @@ export class Shares {
     return this.#all;
   }
 
-  /** @param amount negative: so much is free again */
+  /** @param amount negative if so much is free again */
   add(name: string, amount: number): void {
     const taken = (this.#taken.get(name) ?? 0) + amount;
     if (taken > 0) this.#taken.set(name, taken);
@@ -17,8 +17,8 @@ export class Shares {
   }
 
   /**
-   * Whether what one takes is no more than what is left of the room for all. So one alone gets half
-   * of the room, two get a third each, and there is always some for another.
+   * `true` if one user takes no more than what all leave free. So one alone gets half of the room,
+   * two get a third each, and there is always some for another.
    */
   has(name: string, room: number): boolean {
     return (this.#taken.get(name) ?? 0) <= room - this.#all;

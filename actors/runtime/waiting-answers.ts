@@ -11,13 +11,13 @@ import { limits } from '../../schemas/limits.ts';
 import type { Waiter } from './journal/group.ts';
 
 export interface WaitingAsk {
-  /** Of all operators, if it is empty. */
+  /** Empty for an ask of an operator. */
   readonly tenant: string;
   /** Monotonic. */
   readonly untilMs: number;
   /** Runs the turn, and makes its answer. */
   readonly make: () => MadeAnswer;
-  /** Asks again. */
+  /** Runs the ask again. */
   readonly again: () => void;
   readonly refuse: () => void;
 }
@@ -28,7 +28,7 @@ export interface MadeAnswer {
 }
 
 interface Waiting extends WaitingAsk {
-  /** Undefined: there was no room for it. */
+  /** `undefined` if there was no room for it. */
   readonly answer: MadeAnswer | undefined;
 }
 

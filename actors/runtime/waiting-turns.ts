@@ -9,16 +9,16 @@ import { limits } from '../../schemas/limits.ts';
 import { Shares } from './shares.ts';
 
 export interface WaitingTurn<Serving> {
-  /** Whose it is; empty: of no tenant. */
+  /** The tenant of the turn; empty if there is none. */
   readonly tenant: string;
-  /** Its sender waits until then (monotonic). */
+  /** Monotonic time until which its sender waits. */
   readonly untilMs: number;
   readonly run: (serving: Serving) => void;
   readonly refuse: () => void;
 }
 
 export interface WaitingTurnsOptions<Serving> {
-  /** What turns run on; undefined: they have to wait. */
+  /** The partition that turns run on; `undefined` if they have to wait. */
   readonly answering: () => Serving | undefined;
   readonly clock: Clock;
   readonly slices: Slices;
@@ -58,14 +58,14 @@ export class WaitingTurns<Serving> {
     if (this.#turns.delete(turn)) this.#tenants.add(turn.tenant, -1);
   }
 
-  /** At intervals: each turn that finds no room would look at all of them otherwise. */
+  /** Works at intervals: otherwise each turn that finds no room would look at all of them. */
   #expire(nowMs: number): void {
     if (nowMs < this.#expiredMs + limits.turnsQueuedLookMs) return;
     this.#expiredMs = nowMs;
     for (const waiting of this.#turns) if (waiting.untilMs <= nowMs) this.#remove(waiting);
   }
 
-  /** Runs them, unless they still have to wait, or are being run. */
+  /** Runs the turns, unless they still have to wait, or are being run. */
   run(): void {
     const { answering, slices, onFault } = this.#options;
     if (this.#isRunning || this.isEmpty || answering() === undefined) return;

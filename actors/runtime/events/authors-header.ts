@@ -12,7 +12,7 @@ const nobody = authorText(null);
 /** Brackets, commas and a number, around an author. */
 const headBytesOfRun = 16;
 
-/** A gateway cuts the texts of an author, so that this takes none away. */
+/** Gateways cut the texts of authors, so this leaves none out. */
 function textOf(by: Author | undefined): string {
   const text = by === undefined ? nobody : authorText(by);
   return text.length + headBytesOfRun > limits.eventAuthorsBytes ? nobody : text;
@@ -22,7 +22,10 @@ export class AuthorsHeader {
   readonly #runs: Run[] = [];
   #bytes = 0;
 
-  /** Adds the author of the next event. False: no room; the event needs another message. */
+  /**
+   * Adds the author of the next event.
+   * @returns `false` if there is no room: the event needs another message
+   */
   add(by: Author | undefined): boolean {
     const text = textOf(by);
     const last = this.#runs.at(-1);
@@ -37,7 +40,7 @@ export class AuthorsHeader {
     return true;
   }
 
-  /** Undefined: nobody caused any of them. */
+  /** `undefined` if no event has an author. */
   get value(): string | undefined {
     if (this.#runs.every(({ text }) => text === nobody)) return undefined;
     return `[${this.#runs.map(({ text, count }) => `[${count},${text}]`).join(',')}]`;

@@ -124,7 +124,7 @@ const byNumber = (one: { readonly number: number }, other: { readonly number: nu
 
 export class EventOutbox<Item extends Identified = EventBody> {
   readonly #options: EventOutboxOptions<Item>;
-  /** Not published, oldest first; entries without events are left out. */
+  /** Entries that are not published, oldest first; entries without events are left out. */
   #unpublished: EntryEvents<Item>[];
   readonly #recent: RecentEvents<Item>;
   #last: number;
@@ -135,15 +135,15 @@ export class EventOutbox<Item extends Identified = EventBody> {
   #whenFreed: () => void = () => {};
   /** Entries up to this one are to be published. */
   #wanted = 0;
-  /** The last attempt failed, or takes too long. */
+  /** `true` if the last attempt failed or takes too long. */
   #isFailing = false;
   #running: Promise<void> | undefined;
   #onProgress: (() => void)[] = [];
   readonly #stopped = new AbortController();
 
   /**
-   * From what a load found. Showing the events of a full journal is long work: an entry is a step
-   * (lib/time/slices.ts).
+   * Makes an outbox from the result of a load. Showing the events of a full journal is long work:
+   * an entry is a step (lib/time/slices.ts).
    */
   static *opening<Item extends Identified>(
     options: EventOutboxOptions<Item>,
@@ -164,7 +164,7 @@ export class EventOutbox<Item extends Identified = EventBody> {
       outbox.#recent.show(events);
       yield;
     }
-    // What was parked waits for no checkpoint.
+    // Parked entries wait for no checkpoint.
     outbox.#wanted = options.mark;
     outbox.#wake();
     return outbox;
@@ -195,27 +195,27 @@ export class EventOutbox<Item extends Identified = EventBody> {
     return this.#isFailing;
   }
 
-  /** Whether there are so many parked events that the mark does not move. */
+  /** `true` if so many events are parked that the mark does not move. */
   get isFull(): boolean {
     return this.#isFull;
   }
-  /** While the stream is away, whether a reader may add to what waits for it. */
+  /** `true` unless the stream is away and this reader's share of waiting events is full. */
   hasShare(reader: string): boolean {
     return !this.#isFailing || this.#recent.hasShare(reader, limits.eventsParkedBytes);
   }
   get parkedEvents(): number {
     return this.#parked.flatMap(({ entries }) => entries).reduce((sum, { events }) => sum + events.length, 0);
   }
-  /** There are keys of parked events that are all published. */
+  /** `true` if there are parked keys whose events are all published. */
   get hasFreed(): boolean {
     return this.#parked.some((one) => this.#isPublished(one));
   }
-  /** Called when there are. */
+  /** Sets the function to call when there are. */
   onFreed(call: () => void): void {
     this.#whenFreed = call;
   }
 
-  /** Whether what `park` would write fits what may be parked. */
+  /** `true` if the events that `park` would write fit the limit of parked events. */
   fits(entry: number): boolean {
     const adding = this.#adding(entry);
     const kept = this.#parked.filter((one) => !this.#isPublished(one));
@@ -225,9 +225,9 @@ export class EventOutbox<Item extends Identified = EventBody> {
   }
 
   /**
-   * What has to be written together with a mark at `entry`: the events up to there that are not
-   * published, and the deletion of keys whose events are, of the `most` oldest. Undefined: too many
-   * are parked. When it is not written, the epoch ends, and this outbox.
+   * The writes that go with a mark at `entry`: the events up to there that are not published, and
+   * the deletion of keys whose events are, of the `most` oldest. `undefined` if too many are
+   * parked. If the batch is not written, the epoch ends, and with it this outbox.
    */
   park(entry: number, most: number = limits.eventsFreedPerBatch): readonly StoreWrite[] | undefined {
     if (!this.fits(entry)) return undefined;
@@ -289,7 +289,10 @@ export class EventOutbox<Item extends Identified = EventBody> {
     return writes;
   }
 
-  /** Published a moment ago. @param but without those of these entries */
+  /**
+   * The events that were published a moment ago.
+   * @param but entries to leave out
+   */
   #settling(but: ReadonlySet<number>): readonly EntryEvents<Item>[] {
     const byCommit = new Map<number, Outgoing<Item>[]>();
     for (const outgoing of this.#recent.settling()) {
@@ -306,7 +309,7 @@ export class EventOutbox<Item extends Identified = EventBody> {
     return (entries.at(-1)?.number ?? 0) <= this.publishedTo;
   }
 
-  /** An entry is committed. */
+  /** Takes the events of a committed entry. */
   offer({ number, events }: EntryEvents<Item>): void {
     this.#last = number;
     if (events.length === 0) return;
@@ -339,12 +342,12 @@ export class EventOutbox<Item extends Identified = EventBody> {
     if (!isOver) this.#isFailing = true;
   }
 
-  /** What a reader may not find in the stream yet. `last`: number of the newest commit. */
+  /** Events that a reader may not find in the stream yet. `last`: number of the newest commit. */
   recent(asked: Asked<Item>) {
     return { ...this.#recent.page(asked), last: this.#last };
   }
 
-  /** Nothing is published after the attempt under way. */
+  /** Stops publishing; resolves when the attempt under way has ended. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
@@ -359,7 +362,7 @@ export class EventOutbox<Item extends Identified = EventBody> {
     if (this.#running !== undefined || this.#stopped.signal.aborted) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
-      // More may have been wanted since it looked last.
+      // More entries may be wanted since the last look.
       if (this.#hasWanted) this.#wake();
     });
   }

@@ -1,6 +1,6 @@
 /**
- * The outboxes of a partition, one for each stream: while a stream is away, what is for the other
- * is published. The checkpoint sees them as one.
+ * The outboxes of a partition, one for each stream: while one stream is away, the other is still
+ * written. The checkpoint sees them as one.
  */
 import type { AuditLine } from '../../../schemas/api/audit/line.ts';
 import type { EventBody } from '../../../schemas/api/event.ts';
@@ -39,7 +39,7 @@ export class Outboxes {
     this.audit = audit;
   }
 
-  /** Of entries up to this one, all that is for the streams is there. */
+  /** Events and lines of entries up to this one are all in their streams. */
   get publishedTo(): number {
     return Math.min(this.events.publishedTo, this.audit.publishedTo);
   }
@@ -51,12 +51,12 @@ export class Outboxes {
     if (this.events.isFull) return streams.events.name;
     return this.audit.isFull ? streams.audit.name : undefined;
   }
-  /** The stream that is away and for which as much of this tenant waits as may. */
+  /** The stream that is away and for which this tenant's share of waiting items is full. */
   fullFor(tenant: TenantId): string | undefined {
     if (!this.events.hasShare(tenant)) return streams.events.name;
     return this.audit.hasShare(subjects.auditOfTenant(tenant)) ? undefined : streams.audit.name;
   }
-  /** Whether all tenants of these events may add to what waits for a stream that is away. */
+  /** `true` if more events of all these tenants may wait for a stream that is away. */
   haveShare(events: readonly OutgoingEvent[]): boolean {
     return events.every(({ subject }) => this.events.hasShare(eventKind.readerOf(subject)));
   }
@@ -85,7 +85,9 @@ export class Outboxes {
     await Promise.all([this.events.publishTo(entry, ms), this.audit.publishTo(entry, ms)]);
   }
 
-  /** As of one outbox, for both or for neither. */
+  /**
+   * The writes of both outboxes (`EventOutbox.park`); `undefined` if those of either do not fit.
+   */
   park(entry: number): readonly StoreWrite[] | undefined {
     const fit = [this.events.fits(entry), this.audit.fits(entry)];
     if (fit.includes(false)) return undefined;

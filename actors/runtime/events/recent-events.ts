@@ -10,11 +10,11 @@ import { limits } from '../../../schemas/limits.ts';
 import type { Identified, Outgoing } from '../journal/codec.ts';
 import { Shares } from '../shares.ts';
 
-/** What an outbox has to know of the items that it holds. */
+/** A kind of items in an outbox: their keys, readers and sizes. */
 export interface OutboxKind<Item extends Identified> {
-  /** The key of the bucket under which those are parked that begin at this commit. */
+  /** The key in the bucket for parked items, by the number of their first commit. */
   readonly keyOf: (commit: number) => string;
-  /** All that one reader may ask for has one name. */
+  /** The name of the reader that may ask for the items on this subject. */
   readonly readerOf: (subject: string) => string;
   readonly bytesOf: (outgoing: Outgoing<Item>) => number;
 }
@@ -24,7 +24,10 @@ export const bytesOfAll = <Item extends Identified>(
   events: readonly Outgoing<Item>[],
 ): number => events.reduce((sum, event) => sum + bytesOf(event), 0);
 
-/** Which of them: those before an id, newest first (null: of all), or those after one. */
+/**
+ * A request for events: those before an id, newest first (`null`: the newest), or those after an
+ * id.
+ */
 export interface Asked<Item> {
   readonly reader: string;
   readonly matches: (event: Item) => boolean;
@@ -48,7 +51,7 @@ export function settlingOf<Item extends Identified, E extends { readonly events:
 interface Publication {
   readonly atMs: number;
   readonly bytes: number;
-  /** How many of the oldest events of each reader it holds. */
+  /** The number of the oldest events of each reader that it holds. */
   readonly counts: ReadonlyMap<string, number>;
 }
 
@@ -77,14 +80,14 @@ export class RecentEvents<Item extends Identified> {
     }
   }
 
-  /** Of the bytes that are not published. */
+  /** `true` if a reader may add to the bytes that are not published. */
   hasShare(reader: string, room: number): boolean {
     return this.#waiting.has(reader, room);
   }
 
   /**
-   * The oldest that are shown and were not published are published now: they go once every replica
-   * has them.
+   * Notes that the oldest unpublished events are published: they are dropped once every replica has
+   * them.
    */
   published(events: readonly Outgoing<Item>[]): void {
     if (events.length === 0) return;
@@ -100,7 +103,7 @@ export class RecentEvents<Item extends Identified> {
     this.#forget();
   }
 
-  /** Published a moment ago; the oldest of each reader first. */
+  /** The events that were published a moment ago; the oldest of each reader first. */
   *settling(): Generator<Outgoing<Item>, void, void> {
     this.#forget();
     for (const [reader, shown] of this.#shown) {
@@ -109,7 +112,7 @@ export class RecentEvents<Item extends Identified> {
     }
   }
 
-  /** Oldest first. `more`: whether there are more on the requested side. */
+  /** Events, oldest first. `more`: `true` if there are more on the requested side. */
   page({ reader, matches, from, limit }: Asked<Item>): {
     readonly found: readonly Outgoing<Item>[];
     readonly more: boolean;

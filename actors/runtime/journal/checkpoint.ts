@@ -42,7 +42,7 @@ const clockKeptMs = 10 * minutes;
 export interface Checkpointer {
   /** The number of the last entry whose values are in their own keys. */
   readonly mark: number;
-  /** For how long the mark has not moved although commits wait; 0: none waits. */
+  /** Milliseconds for which the mark has not moved although commits wait; 0 if none waits. */
   readonly stalledMs: number;
   /** Commits above the mark that were offered. */
   readonly pending: readonly Commit[];
@@ -66,24 +66,24 @@ export interface CheckpointerOptions {
   readonly expiry: CautiousClock;
   readonly mark: number;
   readonly pending: readonly Commit[];
-  /** Of the records under their own keys; updated as they are written. */
+  /** The digest of the records under their own keys; updated as they are written. */
   readonly digest: RecordsDigest;
-  /** How a mark at this number is stored. */
+  /** The mark to store at this number. */
   readonly markAt: (number: number) => Mark;
-  /** Checkpoints of all partitions share the journal, and take turns. */
+  /** The journal, which the checkpoints of all partitions share in turns. */
   readonly journal: {
-    /** Whether it has little room left: a checkpoint is due then. */
+    /** `true` if it has little room left: a checkpoint is due then. */
     readonly isFilling: () => boolean;
     readonly inTurn: Journal['inTurn'];
   };
-  /** The mark has moved. */
+  /** Called when the mark has moved. */
   readonly onMark: (mark: number) => void;
 }
 
 /**
- * How many entries fit a batch; at least one. All their outcomes go into one message, and so may
- * the events of one container: a container that is started and stopped a thousand times makes
- * neither too large for the server.
+ * The number of entries that fit a batch; at least one. All their outcomes go into one message, and
+ * so may the events of one container: a container that is started and stopped a thousand times
+ * makes neither too large for the server.
  */
 export function takeBatch(entries: readonly Commit[]): number {
   const touched = new Set<string>();
@@ -108,7 +108,7 @@ export function takeBatch(entries: readonly Commit[]): number {
   return taken;
 }
 
-/** What a checkpoint records when it moves no commits. */
+/** The content of a checkpoint that moves no commits. */
 export interface CheckpointState {
   readonly mark: number;
   readonly clock: ClockReading;
@@ -191,7 +191,9 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     return waiting <= 0 ? queue : queue.slice(0, waiting);
   }
 
-  /** So that few batches are written: each costs a server as much as many commits (ADR 10). */
+  /**
+   * Waits, so that few batches are written: each costs a server as much as many commits (ADR 10).
+   */
   async function rest(): Promise<void> {
     const { signal } = pause;
     const untilMs = clock.monotonicMs() + jitter(limits.checkpointPaceMs);

@@ -49,7 +49,7 @@ export const bufferOf = (value: Encoded): Buffer =>
 
 const seal = (body: string, format: string): string => `${format} ${hexOf(crc32(body))} ${body}`;
 
-/** What is under the checksum. `format`: one character. */
+/** The bytes under the checksum. `format`: one character. */
 export function openSealed(value: Encoded, format = commonFormat): Decoded<Buffer> {
   const bytes = bufferOf(value);
   const version = bytes.toString('latin1', 0, Math.max(0, bytes.indexOf(' ')));
@@ -63,8 +63,8 @@ export function openSealed(value: Encoded, format = commonFormat): Decoded<Buffe
 }
 
 /**
- * What a value looks like, as a compiled schema. Such schemas are open: a newer release may have
- * written more.
+ * The shape of a value, as a compiled schema. Such schemas are open: a newer release may have
+ * written more fields.
  */
 export interface Shape<T> {
   Check(value: unknown): value is T;
@@ -111,11 +111,11 @@ export interface Identified {
   readonly id: string;
 }
 
-/** What a commit has for a stream, and the subject on which it is published. */
+/** An item of a commit for a stream, and the subject on which it is published. */
 export interface Outgoing<Item extends Identified> {
   readonly subject: string;
   readonly event: Item;
-  /** Who caused an event; absent: nobody. */
+  /** The author of an event; absent if it has none. */
   readonly by?: Author;
 }
 
@@ -129,7 +129,10 @@ export type OutgoingEvent = Readonly<Static<typeof OutgoingEvent>>;
 export const OutgoingLine = Type.Object(outgoing<AuditLine>());
 export type OutgoingLine = Readonly<Static<typeof OutgoingLine>>;
 
-/** Groups, checkpoints and outboxes ask for the same one, which nobody changes. */
+/**
+ * Remembers each size, because groups, checkpoints and outboxes ask for the same objects, which
+ * never change.
+ */
 function measuredOnce<T extends object>(bytesOf: (one: T) => number): (one: T) => number {
   const known = new WeakMap<T, number>();
   return (one) => {
@@ -155,19 +158,21 @@ export const lineBytes = measuredOnce(
   ({ subject, event }: OutgoingLine): number => Buffer.byteLength(JSON.stringify(event)) + subject.length + 32,
 );
 
-/** What one group of turns changed. `number` counts a partition's commits from 1 without a gap. */
+/**
+ * The changes of one group of turns. `number` counts a partition's commits from 1 without a gap.
+ */
 export interface Commit {
   readonly number: number;
   readonly changes: readonly Change[];
   readonly operations: readonly OperationRecord[];
   readonly events: readonly OutgoingEvent[];
-  /** Absent where there are none. */
+  /** Absent if there are none. */
   readonly lines?: readonly OutgoingLine[];
   /** The time by which the partition deletes. */
   readonly clock: ClockReading;
 }
 
-/** By which a partition deletes (lib/time/cautious-clock.ts). */
+/** The fields of the time by which a partition deletes (lib/time/cautious-clock.ts). */
 export const clockFields = { atMs: Type.Number(), wallMs: Type.Number(), agreedMs: Type.Number() };
 
 const entryFormat = '3';
@@ -177,14 +182,14 @@ const Section = Type.Object({
   partition: Type.Integer(),
   bytes: Type.Integer({ minimum: 0 }),
   crc: Type.Integer(),
-  /** Put again: later commits of the partition may be in earlier entries. */
+  /** The section was put again: later commits of the partition may be in earlier entries. */
   carried: Type.Optional(Type.Literal(true)),
 });
 
-/** Where the oldest entry is that holds a commit which is in no checkpoint yet. */
+/** The position of the oldest entry that holds a commit which is in no checkpoint yet. */
 const Low = Type.Object({
   number: Type.Integer(),
-  /** Of the stream; every entry that is still needed is there or after it. */
+  /** In the stream; every entry that is still needed is there or after it. */
   sequence: Type.Integer(),
 });
 export type Low = Readonly<Static<typeof Low>>;
@@ -247,7 +252,7 @@ export function decodeEntry(stored: Uint8Array): Decoded<StoredEntry> {
 const commitShape = Compile(
   Type.Object({
     number: Type.Integer(),
-    /** Bytes of the values; -1: the key is deleted. */
+    /** Bytes of the values; -1 if the key is deleted. */
     keys: Type.Array(Type.Tuple([Type.String(), Type.Integer({ minimum: -1 })])),
     operations: Type.Array(OperationRecord),
     events: Type.Array(OutgoingEvent),

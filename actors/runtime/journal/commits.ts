@@ -21,9 +21,9 @@ export interface CommitsOptions<Effect extends object> {
   readonly outbox: Pick<Outboxes, 'offer'>;
   /** Each commit records the time of this clock, by which the partition deletes. */
   readonly expiry: Pick<CautiousClock, 'read'>;
-  /** Before the waiters of the group are notified. */
+  /** Called after the waiters of the group. */
   readonly onCommitted: (group: Group<Effect>, seconds: number) => void;
-  /** Writes are refused from now on, or accepted again. */
+  /** Called when writes are refused from now on, or accepted again. */
   readonly onRoom: (hasRoom: boolean, load: { readonly commits: number; readonly queued: number }) => void;
   /** A listener threw (our bug); the other listeners still run, and commits go on. */
   readonly onFault: (error: unknown) => void;
@@ -43,7 +43,7 @@ export class Commits<Effect extends object> implements CommitSource {
   /** Groups that are not committed, oldest first; turns go into the last. */
   #groups: Group<Effect>[] = [];
   #committed: number;
-  /** Of the groups, those up to this number are on their way. */
+  /** The number of the last group that the journal has taken. */
   #taken: number;
   #last: number;
   /** The oldest group that is not on its way, if it did not fit into the last entry. */
@@ -87,12 +87,14 @@ export class Commits<Effect extends object> implements CommitSource {
     return this.#groups.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
   }
 
-  /** So much waits for the journal that writes are refused. */
+  /** `true` if so much waits for the journal that writes are refused. */
   get isQueueFull(): boolean {
     return this.#queued >= limits.turnsQueued || this.#waitingBytes >= limits.uncommittedBytes;
   }
 
-  /** Whether a tenant may add to what waits for the journal, and for the checkpoint (shares.ts). */
+  /**
+   * `true` if a tenant may add to what waits for the journal and for the checkpoint (shares.ts).
+   */
   hasShare(tenant: string): boolean {
     let bytes = 0;
     let answers = 0;
@@ -108,7 +110,7 @@ export class Commits<Effect extends object> implements CommitSource {
     );
   }
 
-  /** The mark has moved: what is up to it waits for no checkpoint. */
+  /** Called when the mark has moved: commits up to it wait for no checkpoint. */
   checkpointed(mark: number): void {
     const above = this.#aboveMark.findIndex(({ number }) => number > mark);
     for (const { bytes } of this.#aboveMark.splice(0, above < 0 ? this.#aboveMark.length : above)) {
@@ -125,8 +127,8 @@ export class Commits<Effect extends object> implements CommitSource {
   }
 
   /**
-   * The group that so many bytes of a turn go into. It is committed after the tick in which it was
-   * asked for.
+   * The group for so many bytes of a turn. It is committed after the tick in which it was asked
+   * for.
    */
   open(bytes = 0): Group<Effect> {
     const open = this.#groups.at(-1);
@@ -150,12 +152,15 @@ export class Commits<Effect extends object> implements CommitSource {
     else group.waiters.push(waiter);
   }
 
-  /** Of the groups that are not committed, oldest first. */
+  /** The groups that are not committed, oldest first. */
   uncommitted(): Commit[] {
     return this.#groups.map((group) => group.commit(this.#options.expiry.read()));
   }
 
-  /** Commits nothing more. @returns the waiters that are left */
+  /**
+   * Stops committing.
+   * @returns the waiters that are left
+   */
   close(): Waiter[] {
     const unanswered = this.#groups.flatMap(({ waiters }) => waiters);
     this.#groups = [];
@@ -193,7 +198,7 @@ export class Commits<Effect extends object> implements CommitSource {
     this.#notify(group, seconds);
   }
 
-  /** Each tenant has as much of the section as of the changes before they were joined. */
+  /** Divides the bytes of the section among the tenants, in proportion to their changes. */
   #countWritten({ number, tenants }: Group<Effect>, sectionBytes: number): void {
     const loads = [...tenants];
     const sum = loads.reduce((bytes, [, load]) => bytes + load.bytes, 0);

@@ -15,10 +15,13 @@ const StoredDigest = Type.Object({
   /** The checkpoint mark that it belongs to. */
   mark: Type.Integer(),
   ...sums,
-  /** Of the kinds that `RecordFormat.isNewKey` names: the last release adds these up apart. */
+  /**
+   * Sums over the kinds that `RecordFormat.isNewKey` names: the last release adds these up
+   * separately.
+   */
   added: Type.Object(sums),
   /**
-   * Of the kinds that `RecordFormat.isNewestKey` names. Absent where there are none, and from the
+   * Sums over the kinds that `RecordFormat.isNewestKey` names. Absent if there are none, and in the
    * digests of the last release: then they are as the last checkpoint of this release left them.
    */
   newest: Type.Optional(Type.Object(sums)),
@@ -66,7 +69,7 @@ export class RecordsDigest {
     this.#format = format;
   }
 
-  /** Null: the key is deleted. Keys of other values do not count. */
+  /** Notes the value of a key; `null` if the key is deleted. Keys of other values do not count. */
   set(key: string, value: Encoded | null): void {
     if (!this.#format.isKey(key)) return;
     if (value !== null) {
@@ -77,19 +80,19 @@ export class RecordsDigest {
     this.#checksums.delete(key);
   }
 
-  /** A value with this checksum is under the key of a record. */
+  /** Notes that the record under this key has a value with this checksum. */
   keep(key: string, checksum: number): void {
     this.#forget(key);
     this.#checksums.set(key, checksum);
     this.#sumsOf(key).add(key, checksum, 1);
   }
 
-  /** Of records. */
+  /** The keys of the records. */
   keys(): Iterable<string> {
     return this.#checksums.keys();
   }
 
-  /** Undefined: there is no such record. */
+  /** `undefined` if there is no such record. */
   checksumOf(key: string): number | undefined {
     return this.#checksums.get(key);
   }

@@ -1,6 +1,7 @@
 /**
- * A draft: what one turn puts into a commit. A group: those of all turns since the last commit. And
- * the output gate (invariant A3): which keys are dirty, and until which commit.
+ * A draft: the part of a commit that one turn makes. A group: the drafts of all turns since the
+ * last commit. And the output gate (invariant A3): the dirty keys, each with the commit that
+ * settles it.
  */
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -20,8 +21,8 @@ import {
 import type { Changes, DirtyMarks, Domain, DomainTypes, EventHead, LineDraft } from '../domain.ts';
 
 /**
- * Called when a commit is settled. False: it was refused, or its outcome is unknown; run the turn
- * again.
+ * Called when a commit is settled, with `false` if it was refused or its outcome is unknown: run
+ * the turn again.
  */
 export type Waiter = (committed: boolean) => void;
 
@@ -37,27 +38,27 @@ const changeBytes = (key: string, value: Encoded | null): number =>
 export interface DraftOptions<D extends DomainTypes> {
   readonly tenant: string;
   readonly changes: Changes<D>;
-  /** Of its events. */
+  /** The head of its events. */
   readonly head: Omit<EventHead, 'id'>;
   readonly lines: readonly LineDraft[];
-  /** Undefined: it is not kept. */
+  /** `undefined` if it is not kept. */
   readonly outcome: OperationRecord | undefined;
 }
 
 /** The records that a turn changed, its events, the lines of the audit and its outcome. */
 export interface Draft {
-  /** Whose write made it; empty: of no tenant. */
+  /** The tenant of the write; empty if there is none. */
   readonly tenant: string;
   readonly changes: readonly Change[];
   /** Their ids name the commit, which is not known yet. */
   readonly events: readonly OutgoingEvent[];
   readonly lines: readonly OutgoingLine[];
   readonly outcome: OperationRecord | undefined;
-  /** In the section of an entry, at most: the commit has to fit one message of the journal. */
+  /** Maximum bytes in the section of an entry: the commit has to fit one message of the journal. */
   readonly bytes: number;
 }
 
-/** As long as any. */
+/** An id of the maximum length. */
 const someId = `${2 ** 16}-${Number.MAX_SAFE_INTEGER}-${2 ** 16}`;
 
 export function draftOf<D extends DomainTypes>(
@@ -73,12 +74,12 @@ export function draftOf<D extends DomainTypes>(
   return { tenant, changes, events, lines, outcome, bytes: sectionBytes({ changes, events, lines, outcome }) };
 }
 
-/** In place: a draft is made for one group, and its sizes are known by object. */
+/** Sets the id in place: a draft is made for one group, and its sizes are remembered by object. */
 function giveId({ event }: { readonly event: { id: string } }, id: string): void {
   event.id = id;
 }
 
-/** What the parts of a draft take of a section, at most. */
+/** Maximum bytes of the parts of a draft in a section. */
 export function sectionBytes({ changes, events, lines, outcome }: Omit<Draft, 'bytes' | 'tenant'>): number {
   let bytes = outcome === undefined ? 0 : operationBytes(outcome);
   for (const [key, value] of changes) bytes += changeBytes(key, value);
@@ -87,7 +88,7 @@ export function sectionBytes({ changes, events, lines, outcome }: Omit<Draft, 'b
   return bytes;
 }
 
-/** No message holds one of its records, or no entry of the journal all of it. */
+/** `true` if no message holds one of its records, or no entry of the journal all of it. */
 export function isTooLarge({ changes, bytes }: Draft): boolean {
   const values = changes.map(([, value]) => (value === null ? 0 : bytesOf(value)));
   return (
@@ -97,9 +98,9 @@ export function isTooLarge({ changes, bytes }: Draft): boolean {
   );
 }
 
-/** What of a tenant is in a group. */
+/** The part of a tenant in a group. */
 export interface TenantLoad {
-  /** Of its changes, before those of the same key are joined. */
+  /** Bytes of its changes, before those of the same key are joined. */
   bytes: number;
   answers: number;
   answerBytes: number;
@@ -114,7 +115,7 @@ export class Group<Effect extends object> implements DirtyMarks {
   readonly #effects = new Map<string, OutgoingEffect<Effect>>();
   readonly waiters: Waiter[] = [];
   readonly dirtyKeys = new Set<string>();
-  /** Of what belongs to no tenant under the empty name. */
+  /** By tenant; changes without a tenant are under the empty name. */
   readonly tenants = new Map<string, TenantLoad>();
   readonly #dirty: DirtyKeys;
   #bytes = 0;
@@ -129,18 +130,18 @@ export class Group<Effect extends object> implements DirtyMarks {
     return this.#bytes >= limits.journalEntryBytes / 2 || this.#changes.size >= limits.batchItems;
   }
 
-  /** Whether so much more still fits an entry of the journal; one turn always does. */
+  /** `true` if so many bytes still fit an entry of the journal; one turn always does. */
   fits(bytes: number): boolean {
     return this.#bytes === 0 || this.#bytes + bytes <= limits.journalEntryBytes;
   }
 
-  /** Of the changes, and of the answers to them that wait. */
+  /** Bytes of the changes, and of the answers that wait for them. */
   get waitingBytes(): number {
     return this.#bytes + this.#answerBytes;
   }
 
   /**
-   * The draft's events and lines get their ids.
+   * Adds a draft; its events and lines get their ids.
    * @param draft one that fits
    */
   take({ tenant, changes, events, lines, outcome, bytes }: Draft, partition: number): void {
@@ -158,7 +159,7 @@ export class Group<Effect extends object> implements DirtyMarks {
     this.#bytes += bytes;
   }
 
-  /** An answer of so many bytes waits for the commit. */
+  /** Adds an answer of so many bytes, which waits for the commit. */
   answer(tenant: string, bytes: number, waiter: Waiter): void {
     this.#answerBytes += bytes;
     const load = this.#loadOf(tenant);
@@ -173,12 +174,12 @@ export class Group<Effect extends object> implements DirtyMarks {
     return load;
   }
 
-  /** Of effects with the same key, the last is carried out. */
+  /** Adds an effect. Of effects with the same key, the last is carried out. */
   effect(key: string, effect: OutgoingEffect<Effect>): void {
     this.#effects.set(key, effect);
   }
 
-  /** Readers of this key wait for this group. */
+  /** Makes readers of this key wait for this group. */
   markDirty(key: string): void {
     this.#dirty.mark(key, this.number);
     this.dirtyKeys.add(key);

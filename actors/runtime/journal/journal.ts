@@ -1,7 +1,7 @@
 /**
  * The journal of a member: one log for all partitions that it owns, as a tablet server has one for
- * all of its tablets (Bigtable, section 6). What the turns of all partitions changed while a put
- * was under way goes into the next entry: one put, one fsync.
+ * all of its tablets (Bigtable, section 6). The changes that the turns of all partitions make
+ * during a put go into the next entry: one put, one fsync.
  *
  * Entry `n` is in slot `n mod journalSlots`. A slot is used again when every commit in it is in a
  * checkpoint of its partition. A partition whose checkpoint does not move would fill the ring for
@@ -36,7 +36,7 @@ export interface PutCommit {
 /** A partition that puts commits into the journal. */
 export interface CommitSource {
   readonly partition: number;
-  /** There are commits that were not taken yet. */
+  /** `true` if there are commits that were not taken yet. */
   readonly hasMore: boolean;
   /**
    * The oldest commit that was not taken yet, unless it has more bytes than this: then it waits for
@@ -73,7 +73,7 @@ interface LiveCommit {
   readonly commit: Commit;
   readonly bytes: number;
   entry: LiveEntry;
-  /** In a checkpoint: no entry is needed for it. */
+  /** `true` if it is in a checkpoint: no entry is needed for it. */
   isSettled: boolean;
 }
 
@@ -104,11 +104,11 @@ export class Journal {
   #last = 0;
   #lastSequence: number;
   #isPumping = false;
-  /** The last batch of a checkpoint has ended, or takes long. */
+  /** Resolves when the last batch of a checkpoint has ended, or takes long. */
   #checkpointing: Promise<void> = Promise.resolve();
   /** The put under way, or the last one. */
   #putting: Promise<unknown> = Promise.resolve();
-  /** Since when it has no outcome; undefined: no put is under way. Monotonic. */
+  /** Monotonic time at which the put under way began; `undefined` if there is none. */
   #puttingSinceMs: number | undefined;
   #isHeld = false;
   readonly #closed = new AbortController();
@@ -126,27 +126,27 @@ export class Journal {
     return oldest === undefined ? 0 : this.#last - oldest.number + 1;
   }
 
-  /** The put under way has had no outcome for so long that what waits for it may never get one. */
+  /** `true` if the put under way has had no outcome for so long that it may never get one. */
   get isStalled(): boolean {
     const sinceMs = this.#puttingSinceMs;
     return sinceMs !== undefined && this.#options.clock.monotonicMs() - sinceMs >= limits.journalStalledMs;
   }
 
-  /** The store went back in time, and nothing is acknowledged any more. */
+  /** `true` after the store went back in time: nothing is acknowledged any more. */
   get isHeld(): boolean {
     return this.#isHeld;
   }
 
   /**
-   * The store went back in time: a put under way is not acknowledged, and no other begins. Commits
-   * stay where they are.
+   * Called when the store went back in time: a put under way is not acknowledged, and no other
+   * begins. Commits stay where they are.
    */
   hold(): void {
     this.#isHeld = true;
     this.close();
   }
 
-  /** Whether the partition may commit more. */
+  /** `true` if the partition may commit more. */
   hasRoom(partition: number): boolean {
     if (this.#isHeld) return false;
     const isFull = this.#liveBytes >= limits.journalBytes;
@@ -154,7 +154,7 @@ export class Journal {
   }
 
   /**
-   * Whether a checkpoint of this partition is due, so that the journal is far from full. When the
+   * `true` if a checkpoint of this partition is due, so that the journal is far from full. When the
    * ring fills, those with the oldest commits are due, and not all at the same time.
    */
   isFilling(partition: number): boolean {
@@ -182,17 +182,20 @@ export class Journal {
     }
   }
 
-  /** The source has a commit to put. It goes into the entry after the tick in which it asked. */
+  /**
+   * Notes that the source has a commit to put. It goes into the entry after the tick in which it
+   * asked.
+   */
   ask(source: CommitSource): void {
     if (this.#isHeld) return;
     this.#sources.add(source);
     if (this.#isPumping) return;
     this.#isPumping = true;
-    // What else arrives in this tick joins the entry.
+    // Commits that arrive in this tick join the entry.
     setImmediate(() => void this.#putAll());
   }
 
-  /** The commits of the partition up to this one are under keys of their own. */
+  /** Called when the commits of the partition up to this one are under keys of their own. */
   checkpointed(partition: number, mark: number): void {
     const live = this.#partitions.get(partition);
     if (live === undefined) return;
@@ -205,7 +208,7 @@ export class Journal {
     this.#free();
   }
 
-  /** The partition is no longer this member's: nothing of it is needed here. */
+  /** Called when this member no longer owns the partition: nothing of it is needed here. */
   forget(partition: number): void {
     this.checkpointed(partition, Infinity);
     this.#partitions.delete(partition);
@@ -213,8 +216,8 @@ export class Journal {
   }
 
   /**
-   * What is in no checkpoint of a partition that this member had, and loads again: known once the
-   * put under way has an outcome.
+   * The commits that are in no checkpoint, of a partition that this member owned and loads again.
+   * Resolves once the put under way has an outcome.
    */
   async commitsOf(partition: number): Promise<readonly Commit[]> {
     await this.#putting;
@@ -332,7 +335,7 @@ export class Journal {
 /** In the head of an entry: partition, length, checksum. */
 const headBytesOfSection = 80;
 
-/** What goes into one entry. */
+/** The content of one entry. */
 class Gathered {
   readonly sections: EncodedSection[] = [];
   readonly puts: (PutCommit & { readonly partition: number })[] = [];

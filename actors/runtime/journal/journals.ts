@@ -1,6 +1,6 @@
 /**
- * The journals that a process has to do with: its own, one for each member that it is, and those of
- * dead members whose partitions it takes.
+ * The journals that a process uses: its own, one for each member that it is, and those of dead
+ * members whose partitions it takes.
  */
 import { DeadlineError } from '../../../lib/time/backoff.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
@@ -148,8 +148,8 @@ export class Journals {
   }
 
   /**
-   * Read once for all partitions that are loaded in the next while. One with damage only for those
-   * that wait for it now: the next read may reach another replica.
+   * A sealed journal, read once for all partitions that are loaded soon after. A damaged one serves
+   * only those that wait for it now: the next read may reach another replica.
    */
   #sealed(member: MemberId): Promise<SealedJournal> {
     let reading = this.#read.get(member);

@@ -29,9 +29,9 @@ export interface Loaded<R> {
   readonly records: readonly R[];
   /** Keys whose value is damaged, or not a record. */
   readonly quarantined: readonly string[];
-  /** Of the records under their own keys, below the mark. */
+  /** The digest of the records under their own keys, below the mark. */
   readonly digest: RecordsDigest;
-  /** An operator has deleted the digest, so that the records are served as they are. */
+  /** `true` if an operator has deleted the digest, so that the records are served as they are. */
   readonly isOverridden: boolean;
   readonly operations: readonly { readonly record: OperationRecord; readonly commit: number }[];
   /** Commits above the mark, oldest first, to be checkpointed. */
@@ -46,13 +46,16 @@ export interface Loaded<R> {
   /** As the mark names them. */
   readonly journals: Mark['journals'];
   readonly last: number;
-  /** Of the last entry; undefined: there is none, or it is damaged. */
+  /** The clock of the last entry; `undefined` if there is none, or if it is damaged. */
   readonly clock: ClockReading | undefined;
 }
 
 const operationsShape = Compile(Type.Array(OperationRecord));
 
-/** Where the checkpoints of a partition have come to. @throws LoadError */
+/**
+ * The checkpoint mark of a partition.
+ * @throws LoadError
+ */
 export function readMark(values: readonly StoredValue[]): Mark {
   const stored = values.find(({ key }) => key === keys.checkpoint)?.value;
   // The mark is written before the first commit.
@@ -69,7 +72,7 @@ function readClock(values: readonly StoredValue[]): StoredClock | undefined {
   return decoded?.ok === true ? decoded.value : undefined;
 }
 
-/** What the checkpoint says of its records; null: it was deleted; undefined: there is none yet. */
+/** The stored digest of the records; `null` if it was deleted, `undefined` if there is none yet. */
 function readDigest(values: readonly StoredValue[], mark: number): StoredDigest | null | undefined {
   const stored = values.find(({ key }) => key === keys.digest);
   const hasClock = values.some(({ key, value }) => key === keys.clock && value !== null);

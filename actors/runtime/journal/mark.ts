@@ -10,7 +10,7 @@ import { decodeValue, encodeValue, type Decoded, type Encoded } from './codec.ts
 
 const Stored = Type.Object({
   number: Type.Integer(),
-  /** Members with journals that may have later commits; none: there are no later ones. */
+  /** Members with journals that may have later commits; empty if there are no later ones. */
   journals: Type.Unsafe<readonly MemberId[]>(Type.Array(Type.String())),
 });
 

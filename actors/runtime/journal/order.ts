@@ -1,7 +1,7 @@
 import type { Commit } from './codec.ts';
 import { LoadError } from './load-error.ts';
 
-/** What was read of a partition's commits. */
+/** The commits of a partition that were read. */
 export interface JournalledCommits {
   /** Above the mark, oldest first. */
   readonly pending: readonly Commit[];

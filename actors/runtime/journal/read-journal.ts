@@ -63,7 +63,7 @@ export async function sealJournal(options: SealOptions): Promise<Sealing> {
 export class SealedJournal {
   readonly #member: MemberId;
   readonly #sections = new Map<number, { readonly entry: number; readonly section: StoredSection }[]>();
-  /** The newest entry that is missing or damaged; 0: none. */
+  /** The newest entry that is missing or damaged; 0 if there is none. */
   readonly #lastMissing: number;
 
   constructor(member: MemberId, entries: readonly StoredEntry[], lastMissing: number) {
@@ -78,7 +78,7 @@ export class SealedJournal {
     }
   }
 
-  /** No entry is missing or damaged. */
+  /** `true` if no entry is missing or damaged. */
   get isWhole(): boolean {
     return this.#lastMissing === 0;
   }
@@ -107,8 +107,8 @@ export class SealedJournal {
 }
 
 /**
- * Reads what is needed of a sealed journal: its newest messages, and then those before them, from
- * the oldest on that the last entry says is needed. @param seal the revision of the seal
+ * Reads the entries of a sealed journal that are needed: its newest messages, and then those before
+ * them, from the oldest on that the last entry says is needed. @param seal the revision of the seal
  */
 export async function readSealed(
   { store, member }: Pick<SealOptions, 'store' | 'member'>,

@@ -1,7 +1,7 @@
 /**
  * Stores all of a partition's memory again, after its bucket went back in time (ADR 48): every
- * record, the events and lines that their streams may lack, and the outcomes of operations. What
- * the bucket has besides is deleted: the store may have forgotten a deletion.
+ * record, the events and lines that their streams may lack, and the outcomes of operations. All
+ * other keys are deleted: the store may have forgotten a deletion.
  *
  * The first batch makes every load refuse the bucket, by a digest of a commit after the mark; the
  * last one brings the digest of the mark. So the bucket is loaded whole or not at all, wherever the
@@ -33,9 +33,9 @@ export interface RewriteOptions<R> {
   /** The number of the last commit that memory has. */
   readonly last: number;
   readonly clock: ClockReading;
-  /** Of the records at this commit, as they were committed. */
+  /** The digest of the records at this commit, as they were committed. */
   readonly digest: RecordsDigest;
-  /** Those of memory, which must not change meanwhile. */
+  /** The records in memory, which must not change meanwhile. */
   readonly records: () => Iterable<R>;
   /** Keys whose record is damaged: memory lacks it. */
   readonly quarantined: ReadonlySet<string>;

@@ -36,13 +36,13 @@ export const epochShape = Compile(EpochRecord);
 
 export type Moved = { readonly kind: 'moved'; readonly epoch: number } | { readonly kind: 'refused' };
 
-/** From where an epoch may be moved: from the mover's own, or from any that the rule allows. */
+/** The epoch that a move may start from: the mover's own, or any that the rule allows. */
 export type MovableFrom =
   | { readonly epoch: number }
-  /** `undefined`: there is no record, or none that can be read. */
+  /** `record` is `undefined` if there is none, or none that can be read. */
   | { readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean> };
 
-/** Between attempts to move an epoch. */
+/** The pause between attempts to move an epoch. */
 export const epochPauseMs = (attempt: number): number =>
   backoffMs(attempt, { minMs: epochRetryMinMs, maxMs: epochRetryMaxMs });
 

@@ -213,9 +213,8 @@ interface Publication {
 }
 
 /**
- * Events go out as paced atomic batches, so that one fsync serves many: meanwhile what all
- * partitions of this process have to tell collects for the next. Each has at most one publication
- * waiting.
+ * Events go out as paced atomic batches, so that one fsync serves many: meanwhile the events of all
+ * partitions of this process collect for the next. Each has at most one publication waiting.
  */
 export function createEventSink(nc: NatsConnection, newBatchId: () => string): EventSink {
   let waiting: Publication[] = [];
@@ -244,8 +243,8 @@ export function createEventSink(nc: NatsConnection, newBatchId: () => string): E
   }
 
   /**
-   * What can't be published keeps nobody else's from it: after a failure each partition's goes by
-   * itself.
+   * After a failure each partition's publication is sent by itself: one that is refused must not
+   * hold up the others.
    */
   async function settle(publications: readonly Publication[]): Promise<void> {
     try {

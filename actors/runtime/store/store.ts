@@ -1,5 +1,5 @@
 /**
- * What a partition needs of storage. The runtime is written against this interface, so that the
+ * The storage interface of a partition. The runtime is written against this interface, so that the
  * same code runs over JetStream (jetstream-store.ts) and over a model of it under a seeded
  * scheduler.
  *
@@ -8,10 +8,7 @@
  */
 import type { Encoded } from '../journal/codec.ts';
 
-/**
- * A key's new value, or its deletion. `ttlMs`: the server drops the message by itself after that
- * long.
- */
+/** A key's new value, or its deletion. `ttlMs`: the server drops the message after this time. */
 export interface StoreWrite {
   readonly key: string;
   readonly value: Encoded | null;
@@ -20,7 +17,7 @@ export interface StoreWrite {
 
 export interface StoredValue {
   readonly key: string;
-  /** Null: a delete marker. */
+  /** `null` for a delete marker. */
   readonly value: Uint8Array | null;
   readonly revision: number;
 }
@@ -42,14 +39,13 @@ export interface Store {
   /** Revision and value of the epoch key; revision 0 where there is none yet. */
   readEpoch(): Promise<{ readonly revision: number; readonly value: string | null }>;
   /**
-   * Compare-and-set of the epoch key; undefined where it had moved. A retry after a failure is
-   * safe.
+   * Compare-and-set of the epoch key; `undefined` if it had moved. A retry after a failure is safe.
    */
   takeEpoch(value: string, expectedRevision: number): Promise<number | undefined>;
   put(write: StoreWrite, epoch: number): Promise<WriteOutcome>;
   /** All or none. */
   putBatch(writes: readonly StoreWrite[], epoch: number): Promise<WriteOutcome>;
-  /** The newest value of a key, as its leader knows it; null: there is none. */
+  /** The newest value of a key, as its leader knows it; `null` if there is none. */
   read(key: string): Promise<Uint8Array | null>;
   /**
    * The newest value of every key that was written at this sequence or after it, as of `epoch` or
