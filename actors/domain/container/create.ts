@@ -1,6 +1,4 @@
-/**
- * A container is made: its name, its host, the caps, its place in the network. Pure: see turn.ts.
- */
+/** Creates containers: a name, a host, the caps, a place in the network. Pure: see turn.ts. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { ContainerSpec } from '../../../schemas/api/fields/container.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
@@ -22,7 +20,7 @@ import { containerJson, unobserved } from './view.ts';
 
 export const unknownHost: FieldErrors = { host_key: ['is not a host in an allocated region'] };
 
-/** What a client is answered of a container. */
+/** The answer to a client that shows a container. */
 export const reply = (code: 'ok' | 'created' | 'accepted', record: ContainerRecord, context: TurnContext): Reply => ({
   code,
   body: `{"data":${containerJson(record, context.fleet)}}`,
@@ -138,12 +136,12 @@ export function create(state: PartitionView, ask: Creation, context: TurnContext
 }
 
 /**
- * A version that is about to be declared, with whether it is in the network of its tenant; and an
- * address, if it is a member now and has none. It is decided in the turn that makes the version,
- * and kept in what it declares. So it costs one comparison, all owners say the same, and a member
- * that goes changes nothing about another one: by the order of ids, each removal would let the next
- * container in, whose host made it without the network.
- * @param before the container until now; undefined: it is made
+ * A version that is about to be declared, marked as in the network of its tenant or left out of it;
+ * and an address, if it is a member now and has none. The turn that makes the version decides this,
+ * and the declaration keeps it. So it costs one comparison, all owners give the same answer, and a
+ * member that goes changes nothing about another one: by the order of ids, each removal would let
+ * the next container in, whose host made it without the network.
+ * @param before the container until now; `undefined` if it is created
  */
 export function joining(
   state: PartitionView,
@@ -162,8 +160,8 @@ export function joining(
 }
 
 /**
- * The host that a tenant names. `unheard`: no process has heard of it yet, which does not prove
- * that there is none.
+ * The host that a tenant names. `unheard`: no process knows it yet, which does not prove that there
+ * is none.
  */
 export function hostFor(
   { record }: TenantView,
@@ -176,7 +174,10 @@ export function hostFor(
   return fleet.condition(key) === 'unheard' ? 'unheard' : 'unknown';
 }
 
-/** A tenant without regions hears of that, not of registries. */
+/**
+ * `true` if the image may be pulled in one of the regions. A tenant without regions gets an error
+ * about these, not about registries.
+ */
 export const mayPullInSome = (
   { record }: TenantView,
   regions: readonly Region[],

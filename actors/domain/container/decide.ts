@@ -1,4 +1,4 @@
-/** What a tenant or an operator asks of a container. Pure: see turn.ts. */
+/** Decides what tenants and operators ask of a container. Pure: see turn.ts. */
 import type { ContainerRecord, Version } from '../../../schemas/api/container.ts';
 import { hasLabel } from '../../../schemas/api/fields/container.ts';
 import { policyOf } from '../../../schemas/api/policy.ts';
@@ -152,13 +152,13 @@ export function stop(state: PartitionView, ask: Of<'container.stop'>, context: T
   return answer(reply('ok', next, context), changed(next, [eventOf('stop_requested', next, context)]));
 }
 
-/** Nothing changed, and the doorbell still rings: setting a desired state re-actuates. */
+/** Changes nothing, and still rings the doorbell: setting a desired state re-actuates. */
 export const doorbellOnly = (record: ContainerRecord) => ({
   ...noChanges,
   effects: record.placement.phase === 'placed' ? [{ kind: 'doorbell' as const, host: record.placement.host }] : [],
 });
 
-/** Gone when its host confirms, or at once if no host can have it. */
+/** Removes a container: it is gone when its host confirms, or at once if no host can have it. */
 export function remove(state: PartitionView, ask: Of<'container.delete'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
@@ -170,7 +170,7 @@ export function remove(state: PartitionView, ask: Of<'container.delete'>, contex
   return answer(data('accepted', containerView(next, 'removing')), changes);
 }
 
-/** Asked for by a tenant, or by the policy of a job that has ended. */
+/** A removal, asked for by a tenant or by the policy of a job that has ended. */
 export function removal(record: ContainerRecord, context: TurnContext) {
   const next = want(record, 'removed', context);
   const requested = changed(next, [eventOf('delete_requested', next, context)]);
@@ -216,7 +216,7 @@ export function operate(state: PartitionView, ask: Of<'container.operate'>, cont
 
 /**
  * Caps, registries and room are checked, and the update begins, in this one turn.
- * @param show what the client is answered
+ * @param show makes the answer to the client
  */
 export function change(
   state: PartitionView,
@@ -256,13 +256,15 @@ export function change(
   });
 }
 
-/** What only an operator sets is no part of what may fail: a roll back keeps it. */
+/**
+ * Fields that only an operator sets are no part of an update that may fail: a rollback keeps them.
+ */
 function updatedBy(event: EventDraft['type'], record: ContainerRecord, version: Version, context: TurnContext) {
   const next = updated(record, version, context);
   return event === 'operator_changed' ? { ...next, ...withPullPolicy(next, version.spec.pull_policy) } : next;
 }
 
-/** A cap that the update would exceed; one that takes no more exceeds none. */
+/** The cap that the update would exceed; an update that takes no more exceeds none. */
 function excessOfUpdate(tenant: TenantView, record: ContainerRecord, next: ContainerRecord): Excess | undefined {
   const [before, after] = [quotaAmountsOf(record), quotaAmountsOf(next)];
   const more = {
@@ -276,13 +278,13 @@ function excessOfUpdate(tenant: TenantView, record: ContainerRecord, next: Conta
 }
 
 /**
- * Whether the host that makes the new version has room for what it takes more: the host of the
- * placement, or the one that prepares the container for a move.
+ * `true` if the host that makes the new version has room for its additional resources: the host of
+ * the placement, or the one that prepares the container for a move.
  */
 function hasRoomFor(record: ContainerRecord, next: ContainerRecord, context: TurnContext): boolean {
   if (record.placement.phase === 'unplaced') return true;
   const host = context.fleet.host(preparationOf(record)?.host ?? record.placement.host);
-  // A host that says nothing judges by itself.
+  // A host that reports no capacity decides by itself.
   if (host === undefined || host.capacity === null) return true;
   const [before, after] = [amountsOf(record), amountsOf(next)];
   const [cpuMillis, memBytes] = [after.cpuMillis - before.cpuMillis, after.memBytes - before.memBytes];

@@ -37,7 +37,7 @@ function* stepsOf({ tenant, containers }: TenantView, from: Place | null): Gener
   for (const record of records) yield { place: placeOf(record), record };
 }
 
-/** The containers of a host are looked at alone, and those of a tenant. */
+/** Only the containers of the host, or of the tenant, if the ask names one. */
 function* stepsFrom(state: PartitionView, { from, only }: FindAsk): Generator<Step, void, void> {
   if (only.host !== undefined) {
     const placed = [...state.placedOn(only.host).values()].map((record) => ({ place: placeOf(record), record }));

@@ -1,6 +1,6 @@
 /**
- * Hosts that a container has left data on: what its volumes there hold stays for a time (ADR 46).
- * Pure.
+ * Hosts on which a container has left data: the content of its volumes stays there for a time (ADR
+ * 46). Pure.
  */
 import type { ContainerRecord, LeftBehind } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
@@ -10,13 +10,13 @@ import type { TurnContext } from '../turn.ts';
 const hostOf = ({ placement }: ContainerRecord): HostKey | undefined =>
   placement.phase === 'placed' ? placement.host : undefined;
 
-/** Newest first. The last release keeps the newest alone, and leaves the others as they are. */
+/** Newest first. The last release keeps only the newest, and leaves the others as they are. */
 const allOf = ({ left, leftBefore = [] }: ContainerRecord): LeftBehind[] =>
   left === undefined ? [...leftBefore] : [left, ...leftBefore.filter(({ host }) => host !== left.host)];
 
 /**
- * The record as it is on another host, or on none for now, with what stays behind. What it has left
- * on the host that it comes back to is remembered: it may leave again before its copy says so.
+ * The record on another host, or on none for now, with the data that it leaves behind. Data on the
+ * host that it comes back to is remembered: it may leave again before its copy reports it.
  */
 export function movedTo(record: ContainerRecord, host: HostKey | undefined, { nowMs }: TurnContext): ContainerRecord {
   const from = hostOf(record);

@@ -1,6 +1,6 @@
 /**
- * What a container has beside what runs, such as its labels. A change makes an event and no
- * generation, and no host hears of it. Pure.
+ * The metadata of a container, such as its labels. A change makes an event and no generation, and
+ * no host is notified. Pure.
  */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { metadataEvent } from '../../../schemas/api/event.ts';
@@ -42,7 +42,7 @@ export function get(state: PartitionView, ask: Of<'metadata.get'>): Turn {
   return 'refusal' in found ? found.refusal : answer(data('ok', metadataOf(found.record.spec)));
 }
 
-/** Idempotent: what changes nothing makes no event. */
+/** Idempotent: a write that changes nothing makes no event. */
 export function put(state: PartitionView, ask: Of<'metadata.put'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
@@ -58,11 +58,11 @@ export function put(state: PartitionView, ask: Of<'metadata.put'>, context: Turn
 
 interface WithMetadata {
   readonly record: ContainerRecord;
-  /** One for each field that has another value; none: the record is as it was. */
+  /** One event for each field with another value; empty if the record is unchanged. */
   readonly events: readonly EventDraft[];
 }
 
-/** The changes of a turn that changes metadata alone: no host hears of it. */
+/** The changes of a turn that changes metadata only: no host is notified. */
 export const changesOf = ({ record, events }: WithMetadata): Changes => ({
   ...noChanges,
   records: [record],
@@ -70,7 +70,7 @@ export const changesOf = ({ record, events }: WithMetadata): Changes => ({
   effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
 });
 
-/** @param fields that get these values; the others stay */
+/** @param fields new values; the other fields stay */
 export function withMetadata(
   record: ContainerRecord,
   fields: Partial<Metadata & Noted>,
@@ -88,7 +88,7 @@ export function withMetadata(
 const fieldsOf = ({ fields, labels }: Of<'metadata.put'>, before: Metadata): Partial<Metadata> =>
   labels === undefined ? fields : { ...fields, labels: containerFields.labels.merged(before.labels, labels) };
 
-/** The version that an update would bring back has it, too. */
+/** Changes the version that an update would bring back, too. */
 function updateWith({ update }: ContainerRecord, fields: Partial<Metadata>): Pick<ContainerRecord, 'update'> {
   if (update?.previous === undefined) return {};
   const { previous } = update;

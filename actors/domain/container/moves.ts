@@ -1,10 +1,10 @@
 /**
- * How a container leaves a host that lives, so that no two hosts run it (ADR 32).
+ * Moves containers off a host that is alive, so that no two hosts run one (ADR 32).
  *
  * 1. *Preparing*: it runs on; another host pulls its image and makes a copy that it does not start.
- * 2. *Leaving*: it is placed on the other host. The former host stops it and says so; until then
- *    the other one only keeps its copy ready.
- * 3. The word of the former host releases it: the other one starts its copy.
+ * 2. *Leaving*: it is placed on the other host. The former host stops it and reports that; until
+ *    then the other one only keeps its copy ready.
+ * 3. The report of the former host releases it: the other one starts its copy.
  *
  * Pure.
  */
@@ -31,7 +31,7 @@ import { changed, eventOf, findHost, nextSince, placeOn, rejectionsWith, unplace
 import { isUpdating, rolledBack } from './updates.ts';
 import { backFrom } from './versions.ts';
 
-/** Every host that has the container in its desired set hears of the change. */
+/** Rings every host that has the container in its desired set. */
 const toldAll = (before: ContainerRecord, changes: Changes): Changes => {
   const placed = before.placement.phase === 'placed' ? [before.placement.host] : [];
   const hosts = new Set([...placed, ...otherHostsOf(before), ...changes.records.flatMap(hostsOfRecord)]);
@@ -43,12 +43,12 @@ const hostsOfRecord = (record: Changes['records'][number]): HostKey[] =>
     ? []
     : [...(record.placement.phase === 'placed' ? [record.placement.host] : []), ...otherHostsOf(record)];
 
-/** What the platform placed leaves a host that is drained. */
+/** Moves a container that the platform placed off a host that is drained. */
 export function leaveDrained(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
   const { placement, observed } = record;
   if (placement.phase !== 'placed') return noChanges;
   const from = context.fleet.host(placement.host);
-  // Its word that the container has stopped would not come.
+  // It would never report that the container has stopped.
   if (from === undefined || !from.hasEngine || from.condition === 'silent') return noChanges;
   if (preparationOf(record) !== undefined || leavingOf(record) !== undefined) return noChanges;
   // It has two versions here, and the other host would have one.
@@ -63,7 +63,8 @@ export function leaveDrained(record: ContainerRecord, tenant: TenantView, contex
 }
 
 /**
- * What is stopped leaves too; where there is no room for it, it waits for its start without a host.
+ * Moves a stopped container too; where there is no room for it, it waits for its start without a
+ * host.
  */
 export function leaveStopped(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
   if (!isDown(record.observed) || leavingOf(record) !== undefined) return noChanges;
@@ -83,14 +84,14 @@ function prepare(
     ...{ host, region, since: nextSince(record), atMs: context.nowMs },
     ...(chosenBy === undefined ? {} : { chosenBy, generation: record.generation }),
   };
-  // Its copy there is this host's to judge, as every copy is (strangers.ts).
+  // So that the host may judge its copy there, as every copy (strangers.ts).
   const history = [...record.history.filter((key) => key !== host), host].slice(-limits.placementHistory);
   return toldAll(record, changed({ ...record, preparing, history }, []));
 }
 
 /**
- * An update to what its host has no room for: another host prepares the new version, or takes what
- * does not run. Undefined: no host has room.
+ * Moves for an update that its host has no room for: another host prepares the new version, or
+ * takes a container that does not run. `undefined` if no host has room.
  */
 export function moveUpdate(
   record: ContainerRecord,
@@ -106,7 +107,7 @@ export function moveUpdate(
   return moved?.kind === 'container' ? { record: moved, changes } : undefined;
 }
 
-/** Why it can't move to this host, which its tenant may use; undefined: it can. */
+/** The refusal to move it to this host, which its tenant may use; `undefined` if it can move. */
 export function refusalToMove(
   record: ContainerRecord,
   host: FleetHost,
@@ -136,7 +137,7 @@ export function refusalToMove(
     : undefined;
 }
 
-/** Its tenant asks for this host, and `refusalToMove` has nothing against it. */
+/** Moves it to the host that its tenant asks for; `refusalToMove` has nothing against it. */
 export function moveTo(record: ContainerRecord, host: FleetHost, context: TurnContext): Changes {
   const { placement, observed } = record;
   const condition = placement.phase === 'placed' ? context.fleet.condition(placement.host) : 'lost';
@@ -170,13 +171,13 @@ export function leave(
   return toldAll(record, changed(next, [eventOf('placed', next, context)]));
 }
 
-/** What is up is stopped on the host that it leaves, and serves for its whole grace. */
+/** A container that is up is stopped on the host that it leaves, and serves for its whole grace. */
 const whileStopping = ({ observed: { status } }: ContainerRecord, placed: Observation): Observation =>
   status === 'running' || status === 'starting' || status === 'stopping' ? { ...placed, status: 'stopping' } : placed;
 
 /**
  * Looks at a move under way; called by the sweep.
- * @param seen when the preparation last got on, as far as this owner knows
+ * @param seen the last progress of the preparation, as far as this owner knows
  */
 export function keepMoving(
   record: ContainerRecord,
@@ -187,7 +188,7 @@ export function keepMoving(
   const leaving = leavingOf(record);
   if (leaving !== undefined) {
     const condition = context.fleet.condition(leaving.host);
-    // The platform takes a lost host for one that runs nothing.
+    // The platform assumes that a lost host runs nothing.
     if (condition === 'lost' || condition === 'removed') return released(record, context);
   }
   const preparing = preparationOf(record);
@@ -205,13 +206,13 @@ export function keepMoving(
   return isLate ? giveUp(record, 'host_fault', context) : noChanges;
 }
 
-/** Its time begins again; nothing is stored. */
+/** Starts the deadline of the preparation again; nothing is stored. */
 const getsOn = ({ id }: ContainerRecord, { since }: Preparation, { servedMs }: TurnContext): Changes => ({
   ...noChanges,
   heard: { id, preparation: { since, atMs: servedMs } },
 });
 
-/** Its image arrives on the host that prepares it. */
+/** Notes that its image arrives on the host that prepares it. */
 export function handlePullProgress(record: ContainerRecord, host: HostKey, context: TurnContext): Changes {
   const preparing = preparationOf(record);
   return preparing?.host === host ? getsOn(record, preparing, context) : noChanges;
@@ -263,7 +264,7 @@ function giveUp(record: ContainerRecord, reason: Reason | null, context: TurnCon
   return toldAll(record, changed(back, [eventOf('update_failed', back, context)]));
 }
 
-/** What the host that prepares it reports. */
+/** Handles a report of the host that prepares it. */
 export function handlePreparation(
   record: ContainerRecord,
   { generation, gone, prepared, observation }: ReportItem,
@@ -282,7 +283,7 @@ export function handlePreparation(
   return toldAll(record, changed({ ...record, preparing: { ...preparing, isReady: true } }, []));
 }
 
-/** What the host reports that it is leaving. */
+/** Handles a report of the host that it is leaving. */
 export function handleLeaving(
   record: ContainerRecord,
   { generation, gone, observation }: ReportItem,
@@ -293,7 +294,9 @@ export function handleLeaving(
   return gone || isDown(observation) ? released(record, context) : noChanges;
 }
 
-/** Of a container that should not run: one that has run to its end may have failed. */
+/**
+ * `true` if a container that should not run is down: one that has run to its end may have failed.
+ */
 const isDown = ({ status }: Observation): boolean => status === 'stopped' || status === 'failed';
 
 /** No other host runs it any more: its host may start it. */
@@ -313,8 +316,8 @@ function released(record: ContainerRecord, context: TurnContext): Changes {
 }
 
 /**
- * The host of its placement says `stopped` of a copy that it keeps ready: the container waits for
- * the host that it leaves.
+ * The host of its placement reports `stopped` for a copy that it keeps ready: the container waits
+ * for the host that it leaves.
  */
 export const whileLeaving = (record: ContainerRecord, observed: Observation): Observation =>
   leavingOf(record) === undefined || observed.status !== 'stopped' || record.observed.status === 'stopped'

@@ -1,10 +1,8 @@
-/**
- * Where a container is on its way from one host to another (ADR 32), as its record has it. Pure.
- */
+/** A container on its way from one host to another (ADR 32), as its record has it. Pure. */
 import type { ContainerRecord, Leaving, MoveView, Preparation } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 
-/** The copy that another host gets ready; undefined: there is none, or it was given up. */
+/** The copy that another host gets ready; `undefined` if there is none, or if it was given up. */
 export function preparationOf({ preparing, placement, desired }: ContainerRecord): Preparation | undefined {
   if (preparing === undefined || preparing.givenUp !== undefined) return undefined;
   if (placement.phase !== 'placed' || desired !== 'running') return undefined;
@@ -12,7 +10,7 @@ export function preparationOf({ preparing, placement, desired }: ContainerRecord
   return preparing.since > placement.since ? preparing : undefined;
 }
 
-/** The host that it was moved from, and that has not said yet that it has stopped it. */
+/** The host that it was moved from, and that has not reported yet that it has stopped it. */
 export function leavingOf({ leaving, placement }: ContainerRecord): Leaving | undefined {
   if (leaving === undefined) return undefined;
   return placement.phase === 'placed' && placement.host === leaving.host ? undefined : leaving;
@@ -40,7 +38,7 @@ export function declaredHostOf(record: ContainerRecord): HostKey | undefined {
 }
 
 /**
- * How a move is shown; undefined: there is none under way, and none that its tenant asked for has
+ * The move as it is shown; `undefined` if none is under way, and none that its tenant asked for has
  * failed.
  */
 export function moveView(record: ContainerRecord): MoveView | undefined {

@@ -1,4 +1,4 @@
-/** What a container's record makes of its host's reports. Pure. */
+/** Applies the reports of hosts to the records of containers. Pure. */
 import type { ContainerRecord, NetworkSeen, Observation, ObservationOrder } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { withoutControls } from '../../../schemas/visible.ts';
@@ -88,9 +88,9 @@ const isNews = (before: Observation, after: Observation): boolean =>
   before.restart_count !== after.restart_count;
 
 /**
- * Whether the item is of a generation that the record has yet to reach: the record is that of a
- * backup. The host must say it again, because the next change of the container may reach the same
- * generation.
+ * `true` if the item is of a generation that the record has yet to reach: the record is that of a
+ * backup. The host must report it again, because the next change of the container may reach the
+ * same generation.
  */
 export function isAhead(state: PartitionView, host: HostKey, { tenant, id, generation }: ReportItem): boolean {
   const record = state.tenant(tenant).containers.get(id);
@@ -153,20 +153,24 @@ export function observe(
     events: settled === undefined ? events : [...events, { ...toldByHost(next), type: settled }],
     effects: [
       { kind: 'changed', tenant: record.tenant, id: record.id },
-      // It keeps the other version's container until it is told that the update is over.
+      // The host keeps the other version's container until its desired state says that the update
+      // is over.
       ...(isUpdating(record) === isUpdating(seen) && !isOver ? [] : [{ kind: 'doorbell' as const, host }]),
     ],
   };
 }
 
 /**
- * A host that keeps a copy ready knows of no update, and neither does one that another host is to
- * relieve of the container.
+ * `true` if the host knows of the update: one that keeps a copy ready does not, and neither does
+ * one that another host is to relieve of the container.
  */
 const isToldOfUpdate = (record: ContainerRecord, { prepared }: ReportItem): boolean =>
   prepared === undefined && preparationOf(record) === undefined && leavingOf(record) === undefined;
 
-/** One that the end of a run, or a stop, breaks off has proved nothing, and ends without a word. */
+/**
+ * The end of an update. One that the end of a run, or a stop, breaks off has proved nothing, and
+ * ends without an event.
+ */
 function endOfUpdate(
   before: ContainerRecord,
   { update, observed }: ContainerRecord,
@@ -177,7 +181,7 @@ function endOfUpdate(
 }
 
 /**
- * How far a pull is: kept in memory alone, because it changes every second and nobody misses it
+ * Notes the progress of a pull, in memory only, because it changes every second and is not needed
  * after a crash. On the host of the placement it counts only while the stored status is `pulling`,
  * or an update is prepared; on another host it keeps the preparation from being given up.
  */
@@ -192,10 +196,10 @@ export function observePull(state: PartitionView, host: HostKey, item: PullItem,
 }
 
 /**
- * Does a new session say what is stored already? Then nothing is committed (ADR 15): memory keeps
- * the order, and after a crash of the owner the host's session refuses what the sessions before it
- * sent (hosts.ts). Inside a session the order is committed even for an equal observation: an agent
- * numbers each observation once, so another one may be under way.
+ * `true` if a new session repeats the stored observation. Then nothing is committed (ADR 15):
+ * memory keeps the order, and after a crash of the owner the host's session refuses messages of the
+ * sessions before it (hosts.ts). Inside a session the order is committed even for an equal
+ * observation: an agent numbers each observation once, so another one may be under way.
  */
 const isRepeated = (
   record: ContainerRecord,
@@ -208,13 +212,13 @@ const isRepeated = (
   JSON.stringify(observationOf(record.observed)) === JSON.stringify(observed);
 
 /**
- * Whether a removal in progress makes an event: only when something delays it, and when that is
+ * `true` if a removal in progress makes an event: only when something delays it, and when that is
  * over.
  */
 const isRemovalWorthTelling = ({ desired, observed: before }: ContainerRecord, { reason }: Observation): boolean =>
   desired === 'removed' && (reason !== null || before.status === 'removing');
 
-/** Whether the host lacks something, and the container is not at fault. */
+/** `true` if the host lacks something, and the container is not at fault. */
 const isFaultOfHost = ({ spec }: ContainerRecord, { status, reason }: Observation): boolean =>
   (status === 'backoff' || status === 'failed') &&
   (reason === 'host_fault' ||
@@ -222,9 +226,9 @@ const isFaultOfHost = ({ spec }: ContainerRecord, { status, reason }: Observatio
     (reason === 'image_not_found' && spec.pull_policy === 'never'));
 
 /**
- * What the platform placed is tried elsewhere, if there is another host; that it is not placed back
- * at once, its rejections say. Else it waits where it is, with the reason shown. A host that the
- * tenant chose is kept.
+ * A container that the platform placed is tried elsewhere, if there is another host; its rejections
+ * keep it from coming back at once. Otherwise it waits where it is, with the reason shown. A host
+ * that the tenant chose is kept.
  */
 function movedFromFault(
   state: PartitionView,
@@ -242,14 +246,17 @@ function movedFromFault(
   return { ...changes, events: [toldByHost({ ...record, observed }), ...changes.events] };
 }
 
-/** For a host that has just reported, however long it was silent before. */
+/** The event for a host that has just reported, however long it was silent before. */
 const toldByHost = (container: ContainerRecord): EventDraft => ({
   type: 'status',
   container,
   status: container.desired === 'removed' ? 'removing' : container.observed.status,
 });
 
-/** Its host's admission refused it: the platform tries another, a tenant's own choice fails. */
+/**
+ * Handles a rejection by its host's admission: the platform tries another host, a tenant's own
+ * choice fails.
+ */
 function rejected(
   state: PartitionView,
   record: ContainerRecord,
@@ -274,8 +281,8 @@ function rejected(
 }
 
 /**
- * A container that waits for a host, or whose host is gone or is being emptied. Called again and
- * again by the sweep.
+ * Settles a container that waits for a host, or whose host is gone or is being emptied. Called
+ * again and again by the sweep.
  */
 export function settle(state: PartitionView, record: ContainerRecord, context: TurnContext): Changes {
   const tenant = state.tenant(record.tenant);
@@ -306,7 +313,7 @@ export function settle(state: PartitionView, record: ContainerRecord, context: T
   }
 }
 
-/** To a host, if there is one. */
+/** Places it on a host, if there is one. */
 function placed(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
   const host = findHost(record, tenant, context);
   if (host === undefined) return noChanges;

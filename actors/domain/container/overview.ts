@@ -1,6 +1,6 @@
 /**
- * The tenant's containers with what `GET /api/v2/containers` shows of them: as a list, and as a
- * list that is followed by what changes. Pure.
+ * The tenant's containers as `GET /api/v2/containers` shows them: as a list, and as a list that is
+ * followed by its changes. Pure.
  */
 import { fill, line } from '../../../lib/fill.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
@@ -20,7 +20,7 @@ import { containerJson, containerStatusView, shownStatus } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-/** @param include what an item has beside the container and its metadata */
+/** @param include parts of an item besides the container and its metadata */
 const itemOf =
   (state: PartitionView, include: readonly string[], context: TurnContext) =>
   (record: ContainerRecord): string => {
@@ -36,7 +36,7 @@ const itemOf =
 
 type Wanted = Pick<Of<'container.overview'>, 'only' | 'labels'>;
 
-/** Several of one filter are alternatives, and different ones must all hold. */
+/** Several values of one filter are alternatives, and different filters must all hold. */
 function isWanted(
   record: ContainerRecord,
   { only: { status, name, project, host } = {}, labels }: Wanted,
@@ -49,7 +49,7 @@ function isWanted(
   return status === undefined || status.includes(shownStatus(record, fleet).status);
 }
 
-/** Those with one of the names; absent: all. */
+/** Containers with one of the names; all if it is absent. */
 function named({ containers, names }: TenantView, wanted: OverviewFilter['name']): ListView<ContainerRecord> {
   if (wanted === undefined) return containers;
   const found = new List<ContainerRecord>();
@@ -76,7 +76,7 @@ const positionIn = (state: PartitionView): WatchPosition => ({ epoch: state.epoc
 const withFields = (body: string, fields: object): Turn =>
   answer({ code: 'ok', body: `${body.slice(0, -1)},${JSON.stringify(fields).slice(1)}` });
 
-/** A page of all, or what has changed since a position. */
+/** A page of all containers, or the changes since a position. */
 export function watch(state: PartitionView, ask: Of<'container.watch'>, context: TurnContext): Turn {
   const { tenant, from } = ask;
   if ('after' in from) return changes(state, ask, from.after, context);
@@ -90,7 +90,10 @@ export function watch(state: PartitionView, ask: Of<'container.watch'>, context:
   return withFields(reply.body, { position: positionIn(state), more: false });
 }
 
-/** What is not wanted any more is told as removed, as is what never was. */
+/**
+ * The changes since a position. A container that does not match is shown as removed, also if it
+ * never matched.
+ */
 function changes(state: PartitionView, ask: Of<'container.watch'>, after: WatchPosition, context: TurnContext) {
   const { tenant, containers } = state.tenant(ask.tenant);
   const isOurs = after.epoch === state.epoch;

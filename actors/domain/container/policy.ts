@@ -1,4 +1,4 @@
-/** What a tenant asks of a container's policy (ADR 36). Pure. */
+/** Decides what a tenant asks of a container's policy (ADR 36). Pure. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { isSameForEngine, policyOf, policyShown, policyStored, textOfPolicy } from '../../../schemas/api/policy.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';

@@ -17,7 +17,7 @@ type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 type Kept = readonly [PastVersion, VersionContent];
 
-/** Newest first, each with the digest that is known of it. */
+/** The kept versions, newest first, each with its digest if that is known. */
 const keptOf = (record: ContainerRecord): Kept[] =>
   [...versionsOf(record)].map(([version, content], at) => [
     at === 0 ? { ...version, ...digestIn(record, version) } : version,
@@ -27,7 +27,7 @@ const keptOf = (record: ContainerRecord): Kept[] =>
 const imageOf = ({ registry, repository, tag }: VersionContent): string => JSON.stringify([registry, repository, tag]);
 
 /**
- * The digest that brings a version's image back; null: its tag does. A tag that has moved since
+ * The digest that brings a version's image back; `null` if its tag does. A tag that has moved since
  * names another image now, also on the host.
  */
 function pinned([{ digest }, content]: Kept, later: readonly Kept[]): string | null {
@@ -55,7 +55,7 @@ const usesOf = ({ secrets: { env, files } }: VersionContent): SecretUses => ({
   ),
 });
 
-/** Its host, desired state, labels and project are those of now. */
+/** The versions as they are shown; host, desired state, labels and project are the current ones. */
 function* shown(record: ContainerRecord): Generator<ContainerVersion, void, void> {
   for (const [version, content] of keptOf(record)) {
     const { policy } = content;
@@ -81,7 +81,7 @@ export function list(state: PartitionView, ask: Of<'container.versions'>): Turn 
   return answer({ code: 'ok', body: `{"data":[${values.join(',')}]}` });
 }
 
-/** A write of the document as it was: it makes a version, and is refused where a `PUT` would be. */
+/** Writes the document as it was: this makes a version, and is refused where a `PUT` would be. */
 export function rollback(state: PartitionView, ask: Of<'container.rollback'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;

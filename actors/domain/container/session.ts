@@ -1,4 +1,6 @@
-/** Where a session about a container goes: to the agent of the host that runs it (ADR 39). Pure. */
+/**
+ * The address of a session about a container: the agent of the host that runs it (ADR 39). Pure.
+ */
 import type { ContainerStatus } from '../../../schemas/api/container.ts';
 import type { SessionPlace } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -7,7 +9,7 @@ import { answer, conflict, data, refuse, type Turn, type TurnContext } from '../
 import { find } from './decide.ts';
 import { shownStatus } from './view.ts';
 
-/** It may have a process; its host knows. */
+/** Statuses in which it may have a process; its host knows. */
 const mayRun: ReadonlySet<ContainerStatus> = new Set(['starting', 'running', 'stopping']);
 
 export function session(

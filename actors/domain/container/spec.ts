@@ -81,7 +81,7 @@ export function get(state: PartitionView, ask: Of<'spec.get'>): Turn {
 const ofSecrets = (faults: FieldErrors): FieldErrors =>
   Object.fromEntries(Object.entries(faults).map(([field, texts]) => [`secrets.${field}`, texts]));
 
-/** What a document declares of a container that is there. */
+/** The version that a document declares for an existing container. */
 function declared(
   tenant: TenantView,
   record: ContainerRecord,
@@ -105,7 +105,7 @@ function declared(
 
 /**
  * Idempotent: a document that changes nothing makes no new generation. Another host is a move (ADR
- * 32) of what else it makes of the container.
+ * 32) of the container that the rest of the document makes.
  */
 export function put(state: PartitionView, ask: Of<'spec.put'>, context: TurnContext): Turn {
   const found = find(state, ask);
@@ -121,7 +121,7 @@ export function put(state: PartitionView, ask: Of<'spec.put'>, context: TurnCont
 
 interface Move {
   readonly before: ContainerRecord;
-  /** What the rest of the document does. */
+  /** The turn that the rest of the document makes. */
   readonly turn: Turn;
   readonly host: HostKey;
 }
@@ -135,7 +135,7 @@ function movedTo(tenant: TenantView, { before, turn, host: key }: Move, context:
   if (!mayPullInSome(tenant, [host.region], changed.spec)) return invalid(registryRefusal);
   const after: ContainerRecord = {
     ...changed,
-    // What the platform may have chosen for it.
+    // The platform may have chosen these for it.
     placement: before.placement,
     history: before.history,
     spec: { ...changed.spec, host_key: key },
@@ -209,7 +209,7 @@ export function create(state: PartitionView, ask: Of<'spec.create'>, context: Tu
   );
 }
 
-/** What the write would do, by making its turn and taking none of its changes. */
+/** The result of a write, from its turn without taking the changes. */
 export function plan(state: PartitionView, ask: Of<'spec.plan'>, context: TurnContext): Turn {
   const before = state.tenant(ask.tenant).containers.get(ask.id);
   const write = { ...ask, op: '' as OperationId, idempotency: null };

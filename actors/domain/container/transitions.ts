@@ -61,18 +61,18 @@ export const withNext = (
   return { ...rest, ...kept, ...causedBy(context, generation), ...next, generation, updatedAtMs: context.nowMs };
 };
 
-/** The request that makes a generation; nothing where no request does. */
+/** The request that makes a generation; empty if no request does. */
 export const causedBy = ({ requestId, trace }: TurnContext, generation: number): Pick<ContainerRecord, 'cause'> =>
   requestId === null ? {} : { cause: { generation, requestId, ...(trace === undefined ? {} : { trace }) } };
 
-/** Whether a host has it, or may have it. */
+/** `true` if a host has it, or may have it. */
 export function isOnHost(record: ContainerRecord, context: TurnContext): boolean {
   if (record.placement.phase === 'unplaced') return false;
   const condition = context.fleet.condition(record.placement.host);
   return condition !== 'lost' && condition !== 'removed';
 }
 
-/** Forgets the explanation that a new attempt replaces, and keeps what counts over attempts. */
+/** Forgets the explanation that a new attempt replaces, and keeps the counts over attempts. */
 export const again = ({ restart_count, volumes }: Observation, status: Observation['status']): Observation => ({
   ...unobserved(status, null),
   restart_count,
@@ -95,12 +95,12 @@ export const nextSince = ({ generation, placement, preparing }: ContainerRecord)
 const refusedBy = (record: ContainerRecord, context: TurnContext) =>
   new Set(record.rejections.filter(({ atMs }) => atMs + limits.rejectionTtlMs > context.nowMs).map(({ host }) => host));
 
-/** The host that it was lost with; undefined: it has a host, or was taken off one. */
+/** The host that it was lost with; `undefined` if it has a host, or was taken off one. */
 export const lostWith = ({ placement }: ContainerRecord) =>
   placement.phase === 'unplaced' ? placement.lostWith : undefined;
 
 /**
- * A host for the container among the tenant's regions whose caps have room for it; undefined where
+ * A host for the container among the tenant's regions whose caps have room for it; `undefined` if
  * none fits now.
  */
 export function findHost(record: ContainerRecord, tenant: TenantView, context: TurnContext): FleetHost | undefined {
@@ -175,7 +175,7 @@ export function unplace(record: ContainerRecord, context: TurnContext): Containe
   });
 }
 
-/** Places it again, elsewhere; the host that it leaves hears of it too. */
+/** Places it again, elsewhere; rings the host that it leaves too. */
 export function replace(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
   const left: Effect[] = record.placement.phase === 'placed' ? [{ kind: 'doorbell', host: record.placement.host }] : [];
   const host = record.desired === 'running' ? findHost(record, tenant, context) : undefined;
@@ -183,7 +183,7 @@ export function replace(record: ContainerRecord, tenant: TenantView, context: Tu
   return changed(next, [eventOf(host === undefined ? 'unplaced' : 'placed', next, context)], left);
 }
 
-/** What is not to run needs no copy elsewhere. */
+/** A container that is not to run needs no copy elsewhere. */
 const withoutPreparation = (record: ContainerRecord): ContainerRecord =>
   record.preparing === undefined || record.preparing.givenUp !== undefined
     ? record
@@ -196,7 +196,7 @@ function withUnreadyCopy(record: ContainerRecord): ContainerRecord {
   return { ...record, preparing };
 }
 
-/** How the last run of what should not run ended stays known until a start. */
+/** The end of the last run stays known until a start, if the container should not run. */
 const isTriedAgain = ({ desired, observed }: ContainerRecord): boolean =>
   desired === 'running' && observed.status === 'failed';
 
@@ -206,14 +206,14 @@ export function updated(record: ContainerRecord, version: Version, context: Turn
   return withNext(withUnreadyCopy(record), context, {
     ...next.version,
     update: next.update,
-    // What was too large for a host may fit now.
+    // A container that was too large for a host may fit now.
     rejections: [],
     observed: isTriedAgain(record) ? again(record.observed, 'pending') : record.observed,
   });
 }
 
 /**
- * `start` and `stop`: a new generation, and at once the status that no agent is there to report.
+ * `start` and `stop`: a new generation, and at once the status if no agent is there to report it.
  */
 export function want(before: ContainerRecord, desired: DesiredState, context: TurnContext): ContainerRecord {
   const record = desired === 'running' ? before : withoutUpdate(withoutPreparation(before), context);

@@ -1,5 +1,5 @@
 /**
- * How a container changes what it is made from while it runs (ADR 35).
+ * Updates a container to another version while it runs (ADR 35).
  *
  * 1. *Preparing*: the old version runs on; its host pulls the image of the new one and makes it.
  * 2. *Verifying*: the host has swapped them, and the new one must stay up.
@@ -41,7 +41,7 @@ import type { ReportItem } from '../../../schemas/wire/host.ts';
 import type { TurnContext } from '../turn.ts';
 import { upMs } from './runs.ts';
 
-/** What runs until the new version does; undefined: no update is under way. */
+/** The version that runs until the new one does; `undefined` if no update is under way. */
 export const previousOf = ({ update }: ContainerRecord): Version | undefined => update?.previous;
 
 export const isUpdating = (record: ContainerRecord): boolean => previousOf(record) !== undefined;
@@ -54,7 +54,7 @@ export const versionOf = (record: ContainerRecord): Version => ({
   secrets: record.secrets ?? noSecrets,
 });
 
-/** The declaration with the patch applied (RFC 7396), or what is wrong with it. */
+/** The declaration with the patch applied (RFC 7396), or the faults of the patch. */
 export function patched(
   spec: ContainerSpec,
   patch: ContainerPatch,
@@ -88,7 +88,7 @@ const textOf = (spec: ContainerSpec, name: VersionedName): string => canonicalTe
 const differing = (one: ContainerSpec, other: ContainerSpec) =>
   versioned.filter((field) => textOf(one, field) !== textOf(other, field));
 
-/** Whether the engine's container would be the same. */
+/** `true` if the engine's container would be the same. */
 export const isSameVersion = (one: Version, other: Version): boolean =>
   differing(one.spec, other.spec).length === 0 &&
   one.spec.repull === other.spec.repull &&
@@ -96,7 +96,7 @@ export const isSameVersion = (one: Version, other: Version): boolean =>
   haveSameSecrets(one, other) &&
   JSON.stringify([one.secretRefs, one.configFiles]) === JSON.stringify([other.secretRefs, other.configFiles]);
 
-/** Whether all that may differ is another look at what their tag names. */
+/** `true` if the only difference may be another look at what their tag names. */
 export const isSameButLook = (one: Version, { spec: { repull: _, ...spec }, ...other }: Version): boolean => {
   const { repull: __, ...ofOne } = one.spec;
   return isSameVersion({ ...one, spec: ofOne }, { ...other, spec });
@@ -104,7 +104,7 @@ export const isSameButLook = (one: Version, { spec: { repull: _, ...spec }, ...o
 
 export const noTag: FieldErrors = { pull: ['has no tag to look at: the digest decides what runs'] };
 
-/** The version with another look at what its tag names, or what is wrong with that. */
+/** The version with another look at what its tag names, or the fault of asking for that. */
 export function lookingAgain(
   { generation }: ContainerRecord,
   version: Version,
@@ -115,8 +115,8 @@ export function lookingAgain(
 }
 
 /**
- * Of a version that changes something else: the look that was asked for before is over, unless what
- * it is for has yet to run.
+ * A version that changes something else ends a look that was asked for before, unless the version
+ * that it is for has yet to run.
  */
 function withoutLook({ spec: before, update }: ContainerRecord, version: Version): Version {
   const { repull, ...spec } = version.spec;
@@ -127,7 +127,7 @@ function withoutLook({ spec: before, update }: ContainerRecord, version: Version
 const haveSameSecrets = (one: Version, other: Version): boolean =>
   textOfUses(one.secrets) === textOfUses(other.secrets);
 
-/** Of two versions, what differs: the fields as they are in each. */
+/** The difference of two versions: the fields as they are in each. */
 function changesOf(before: Version, after: Version): Pick<Update, 'from' | 'to'> {
   const fields = differing(before.spec, after.spec);
   const hasSameCheck = isSameForEngine(before.policy, after.policy);
@@ -141,9 +141,9 @@ function changesOf(before: Version, after: Version): Pick<Update, 'from' | 'to'>
 }
 
 /**
- * The update that brings a version into the place of what the container is made from now. A version
- * replaces at once what does not run; an update in the place of another still falls back on what
- * ran before both.
+ * The update that puts a version in the place of the current one. A container that does not run
+ * gets its new version at once; an update in the place of another still falls back on the version
+ * that ran before both.
  */
 export function updateTo(
   record: ContainerRecord,
@@ -169,11 +169,14 @@ export function updateTo(
   return { version, update };
 }
 
-/** Up, though it may not be healthy yet. */
+/** `true` if it is up, though it may not be healthy yet. */
 const isUp = ({ status, started_at: startedAt }: Observation): boolean =>
   status === 'running' || (status === 'starting' && startedAt !== null);
 
-/** What runs once and has been swapped out may not run again: its successor is the one to keep. */
+/**
+ * A container that runs once and has been swapped out may not run again: its successor is the one
+ * to keep.
+ */
 const fallbackOf = (record: ContainerRecord): Version | undefined =>
   record.update?.phase === 'verifying' && isUpdating(record) && policyOf(record).restart === 'never'
     ? versionOf(record)
@@ -185,7 +188,10 @@ function ended(update: Update, lastGeneration: number, { nowMs: atMs }: TurnCont
   return { ...rest, phase: 'done', atMs, lastGeneration };
 }
 
-/** What is not to run proves nothing of its new version, which stays. */
+/**
+ * Ends the update of a container that is not to run: it proves nothing of its new version, which
+ * stays.
+ */
 export function withoutUpdate(record: ContainerRecord, context: TurnContext): ContainerRecord {
   const { update, generation } = record;
   if (update?.previous === undefined) return record;
@@ -197,7 +203,7 @@ export function withoutUpdate(record: ContainerRecord, context: TurnContext): Co
 
 export type UpdateShown = Pick<UpdateView, 'phase' | 'reason' | 'message'>;
 
-/** How far an update is. One that is over is done only if its version has been seen to run. */
+/** The progress of an update. One that is over is done only if its version has been seen to run. */
 export function updateShown({ desired, observed, observedOrder }: ContainerRecord, update: Update): UpdateShown {
   const { phase, reason, message, unproven } = update;
   if (unproven === undefined) return { phase, reason, message };
@@ -210,7 +216,7 @@ export function updateShown({ desired, observed, observedOrder }: ContainerRecor
   return desired === 'running' ? { phase: 'verifying', ...nothing } : { phase: 'stopped', reason: null, message };
 }
 
-/** Its version runs well, and the update is done once it has done so for long enough. */
+/** `true` if its version runs well: the update is done once it has done so for long enough. */
 export const isBeingProved = ({ update, desired, observed, observedOrder }: ContainerRecord): boolean =>
   update?.unproven !== undefined &&
   observedOrder.generation >= update.unproven &&
@@ -220,7 +226,7 @@ export const isBeingProved = ({ update, desired, observed, observedOrder }: Cont
 
 /**
  * Once its version has run, the update is done and stays so. It is stored, because the next owner
- * measures afresh.
+ * begins to measure again.
  */
 export function withProof(record: ContainerRecord, upSinceMs: number, context: TurnContext): ContainerRecord {
   const { update } = record;
@@ -231,7 +237,7 @@ export function withProof(record: ContainerRecord, upSinceMs: number, context: T
   return { ...record, update: { ...rest, reason: null, message: null } };
 }
 
-/** An operator's pull policy is of every version. */
+/** An operator's pull policy applies to every version. */
 export const withPullPolicy = (
   { update }: ContainerRecord,
   pull_policy: PullPolicy,
@@ -267,8 +273,8 @@ export function rolledBack(
 }
 
 /**
- * The record after what its host says of the update. A host that says nothing has nothing left to
- * do for it.
+ * The record after its host's report about the update. A host that reports nothing has nothing left
+ * to do for it.
  */
 export function handleUpdate(
   record: ContainerRecord,

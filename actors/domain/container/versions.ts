@@ -1,10 +1,11 @@
 /**
- * Versions of what a container declares, for its roll back. The record keeps the last ones, each
- * as what it has otherwise than the one after it; the newest, as what it has otherwise than the
- * record, which differs only after a roll back by its host. So a version costs what it changed.
+ * Versions of a container's declaration, for rollbacks. The record keeps the last ones, each as its
+ * differences from the one after it; the newest, as its differences from the record, which has some
+ * only after a rollback by its host. So a version takes no more space than its changes.
  *
- * An owner of the last release keeps the list and does not continue it. `base` says what the list
- * is about: where the record declares something else, the earlier versions are forgotten. Pure.
+ * An owner of the last release keeps the list and does not continue it. `base` identifies the
+ * declaration that the list is about: where the record declares something else, the earlier
+ * versions are forgotten. Pure.
  */
 import { fill } from '../../../lib/fill.ts';
 import {
@@ -44,7 +45,7 @@ function textOf(content: VersionContent, name: (typeof names)[number]): string {
 }
 
 const baseOf = (content: VersionContent): string =>
-  // Without a look, as before there were any.
+  // A look is left out if there is none, as before there were any.
   hashesOf(
     JSON.stringify(
       names.flatMap((name) => (name === 'repull' && content.repull === null ? [] : textOf(content, name))),
@@ -53,13 +54,13 @@ const baseOf = (content: VersionContent): string =>
     .map(hexWord)
     .join('');
 
-/** What `content` has otherwise than `than`. */
+/** The fields of `content` that differ from `than`. */
 const differing = (content: VersionContent, than: VersionContent): Partial<VersionContent> =>
   Object.fromEntries(
     names.filter((name) => textOf(content, name) !== textOf(than, name)).map((name) => [name, content[name]]),
   );
 
-/** What is known of a container that was not changed since this is kept. */
+/** The first version of a container that was not changed since versions are kept. */
 const first = ({ insertedAtMs, cause, update }: ContainerRecord): PastVersion => ({
   version: 1,
   generation: update?.since ?? 1,
@@ -79,7 +80,7 @@ function listOf(record: ContainerRecord): readonly [PastVersion, ...PastVersion[
   return [{ version: newest.version + 1, generation, atMs, by: null, requestId: null, differs: {} }];
 }
 
-/** What became of the newest version so far; null: that is not known yet. */
+/** The outcome of the newest version so far; `null` if it is not known yet. */
 function soFar(record: ContainerRecord, { generation }: PastVersion): VersionOutcome {
   const { update, observed } = record;
   if (update?.since === generation) {
@@ -94,7 +95,7 @@ function soFar(record: ContainerRecord, { generation }: PastVersion): VersionOut
 export const outcomeOf = (record: ContainerRecord, { outcome, reason, ...newest }: PastVersion): VersionOutcome =>
   outcome === undefined ? soFar(record, newest) : { outcome, reason: reason ?? null };
 
-/** Those that are kept. */
+/** The versions that are kept. */
 const bounded = (list: readonly PastVersion[]): readonly PastVersion[] =>
   fill(list, { bytes: limits.versionsBytes, items: limits.containerVersions }, (one) => ({
     value: one,
@@ -106,7 +107,7 @@ const stored = (record: ContainerRecord, list: readonly PastVersion[]): Containe
   versions: { base: baseOf(contentOf(record)), list: bounded(list) } satisfies PastVersions,
 });
 
-/** The newest version with all that it has, as what it has otherwise than another record. */
+/** The newest version with its full content, as its differences from another record. */
 const rebased = (before: ContainerRecord, newest: PastVersion, after: ContainerRecord): PastVersion => ({
   ...newest,
   differs: differing({ ...contentOf(before), ...newest.differs }, contentOf(after)),
@@ -121,7 +122,7 @@ export function backFrom(before: ContainerRecord, after: ContainerRecord): Conta
   return stored(after, [settled, ...older]);
 }
 
-/** Of the newest version. During an update, its host may still speak of what ran before. */
+/** The digest of the newest version. During an update, its host may still report the one before. */
 export const digestIn = (
   { observed, observedOrder, update }: ContainerRecord,
   { generation, digest, outcome }: PastVersion,
@@ -132,7 +133,7 @@ export const digestIn = (
   return isOfVersion && observed.image !== undefined ? { digest: observed.image.digest } : {};
 };
 
-/** Undefined: it declares what it declared before. */
+/** `undefined` if the declaration is unchanged. */
 export function withVersion(
   before: ContainerRecord,
   after: ContainerRecord,
@@ -151,7 +152,7 @@ export function withVersion(
   return stored(after, [next, past, ...older]);
 }
 
-/** Each with all that it has, newest first. */
+/** All versions with their full content, newest first. */
 export function* versionsOf(record: ContainerRecord): Generator<readonly [PastVersion, VersionContent], void, void> {
   let content = contentOf(record);
   for (const version of listOf(record)) {

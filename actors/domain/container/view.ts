@@ -1,6 +1,6 @@
 /**
- * How a container is shown. Pure: the status that its host's silence makes of it is computed at
- * each read.
+ * A container as it is shown. Pure: each read computes the status that its host's silence makes of
+ * it.
  */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import type {
@@ -33,7 +33,9 @@ export interface ShownStatus {
   readonly reason: Reason | null;
 }
 
-/** Why all containers of the host are shown as lost; undefined: they are not. */
+/**
+ * The reason for which all containers of the host are shown as lost; `undefined` if they are not.
+ */
 export function lossOf(condition: HostCondition): HostLoss | undefined {
   if (condition === 'lost') return 'host_lost';
   return condition === 'fenced' || condition === 'removed' ? 'host_removed' : undefined;
@@ -133,7 +135,7 @@ const leftView = ({ host, volumes, atMs }: LeftBehind): LeftVolumes => ({
   left_at: timestamp(atMs),
 });
 
-/** Null: it is to be in none. */
+/** `null` if it is to be in none. */
 function networkView(record: ContainerRecord, context: TurnContext): NetworkView | null {
   const { id, spec, observed, ipv4 } = record;
   if (spec.network?.mode === 'none') return null;
@@ -170,7 +172,7 @@ const madeBeforeNames: Why = {
   message: 'it was made before its host had the network: it finds names from its next update on',
 };
 
-/** Of one that is attached. */
+/** What an attached container lacks in its network, and why. */
 function lackOf({ observed, ipv4 }: ContainerRecord, { tenantIpv4 }: TurnContext): Why {
   if (observed.network?.made_before === true) return madeBeforeNames;
   if (tenantIpv4 === undefined || typeof ipv4 === 'string') return { reason: null, message: null };

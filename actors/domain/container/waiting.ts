@@ -8,9 +8,9 @@ import { WaitingByTenant, type Waiting } from '../tenant/turns.ts';
 import type { Alike } from '../turn.ts';
 import { movesFrom } from './moving.ts';
 
-/** All that says where a container may go, and whether it wants to. */
+/** Everything that decides where a container may go, and whether it is to go there. */
 export function kindOf(record: ContainerRecord): string {
-  // Each move has times of its own.
+  // Each move has its own times.
   if (movesFrom(record) !== undefined) return record.id;
   const { tenant, spec, desired, observed, placement, rejections } = record;
   const from = placement.phase === 'placed' ? `${placement.host} ${placement.chosenBy}` : '-';

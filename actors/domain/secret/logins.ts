@@ -1,4 +1,4 @@
-/** What a tenant asks of its logins at registries; as with secrets (secrets.ts). Pure. */
+/** Decides what a tenant asks of its logins at registries; as with secrets (secrets.ts). Pure. */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { LoginRecord, LoginView } from '../../../schemas/api/secret.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -81,7 +81,7 @@ export function remove(state: PartitionView, ask: Of<'login.remove'>, context: T
 
 /**
  * Tries the containers again that a registry refused, but not with this login, a bounded number at
- * a time; at the end it says that there are none.
+ * a time; at the end it notes that there are none left.
  */
 export const tryAgain = (state: PartitionView, context: TurnContext): Generator<Changes, void, void> =>
   inTurns(state.loginsToTry(), (login) => trying(state, login, context), limits.secretRollsPerSweep);

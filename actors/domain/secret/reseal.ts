@@ -1,6 +1,6 @@
 /**
- * Sealed secrets of a partition, to be sealed again under another key. Of a secret, actors know
- * only its key: the text is `v1.<key id>.…`. Pure.
+ * Sealed secrets of a partition, to be sealed again under another key. Actors know only the key of
+ * a sealed secret: the text is `v1.<key id>.…`. Pure.
  */
 import { fill } from '../../../lib/fill.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -84,7 +84,7 @@ function* staleByRecord(state: PartitionView, { keyId }: Of<'secret.stale'>) {
 
 type Holder = PeerRecord | NetworkRecord | SecretRecord | LoginRecord | SigningKeyRecord;
 
-/** How much of a journal entry a record takes. */
+/** Bytes of a record in a journal entry. */
 const sizeOf = (record: Holder): number => Buffer.byteLength(JSON.stringify(record));
 
 /** A page holds what one turn can replace: its records go into one journal entry. */
@@ -143,10 +143,7 @@ interface Replaced {
 
 type Item = Of<'secret.replace'>['items'][number];
 
-/**
- * The record that a place is in, with all of the items that are for it; undefined where none of
- * them fits any more.
- */
+/** The record of a place, with its items replaced; `undefined` if none of them fits any more. */
 function replacedIn(state: PartitionView, items: readonly Item[], context: TurnContext): Replaced | undefined {
   const place = items[0]?.place;
   switch (place?.of) {
@@ -211,7 +208,7 @@ function replacedOfPeer(
   };
 }
 
-/** What the record of a place is told by. */
+/** Identifies the record of a place. */
 function ownerOf(place: SecretPlace): string {
   switch (place.of) {
     case 'peer':

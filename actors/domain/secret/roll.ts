@@ -1,7 +1,7 @@
 /**
- * Brings containers to the current values of their secrets, and forgets values that none needs any
- * more. Level-triggered, as the sweep that calls it: it looks only at secrets with such a container
- * or value. Pure.
+ * Brings containers to the current values of their secrets, and forgets values that no container
+ * needs any more. Level-triggered, as the sweep that calls it: it looks only at secrets with such a
+ * container or value. Pure.
  */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -26,7 +26,7 @@ export const rollSecrets = (
 ): Generator<Changes, void, void> =>
   inTurns(state.secretsToSettle(), (secret) => settling(state, secret, context, onFault), limits.secretRollsPerSweep);
 
-/** One container in each turn, and then what no container needs any more. */
+/** One container in each turn, and then the values that no container needs any more. */
 function* settling(
   state: PartitionView,
   { tenant: id, name }: SecretOf,

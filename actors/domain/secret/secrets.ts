@@ -1,6 +1,7 @@
 /**
- * What a tenant asks of its secrets. Owners keep only sealed values: a gateway seals a value for
- * the version that it asked for, and opens the one before to see whether it changes. Pure.
+ * Decides what a tenant asks of its secrets. Owners keep only sealed values: a gateway seals a
+ * value for the version that it asked for, and opens the one before to see whether it changes.
+ * Pure.
  */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import { type SecretFloorRecord, type SecretRecord, type SecretView } from '../../../schemas/api/secret.ts';
@@ -121,7 +122,7 @@ function unstaged(tenant: TenantView, { name, version }: Of<'secret.put'>, curre
 
 /** Versions that no container needs, the current one among them. */
 export function unusedOf(tenant: TenantView, name: string): readonly number[] {
-  // What a damaged container is made from is unknown.
+  // The version of a damaged container is unknown.
   if (tenant.damaged.size > 0) return [];
   const users = tenant.secrets.users(name);
   return [...(tenant.secrets.values.get(name)?.keys() ?? [])].filter((version) => !users.need(version));

@@ -13,9 +13,9 @@ export interface SecretsView {
   readonly values: ReadonlyMap<string, Values>;
   /** By registry; null: the record is damaged. */
   readonly logins: ReadonlyMap<string, LoginRecord | null>;
-  /** The highest version that a deleted one had. */
+  /** The highest version of any deleted secret. */
   readonly floor: number;
-  /** Which says it. */
+  /** The record that has it. */
   readonly floorRecord: SecretFloorRecord | undefined;
   users(name: string): UsersView;
   /**
@@ -28,12 +28,12 @@ export interface SecretsView {
 /** Its current value waits for the next start or update of each container. */
 export const isStaged = (values: Values | undefined): boolean => values?.get(currentOf(values) ?? 0)?.staged === true;
 
-/** The version that new containers get; undefined: there is no such secret. */
+/** The version that new containers get; `undefined` if there is no such secret. */
 export function currentOf(values: Values | undefined): number | undefined {
   return values === undefined ? undefined : Math.max(...values.keys());
 }
 
-/** Whether another login may change what a registry refused: it is newer, as far as is known. */
+/** `true` if the login is newer than the one that a registry refused, as far as is known. */
 export const isNewer = (login: LoginRecord, { observed, observedAtMs }: ContainerRecord): boolean =>
   observed.refused_login === undefined
     ? // An agent of the release before does not say which one was refused.
@@ -76,7 +76,7 @@ export class TenantSecrets implements SecretsView {
     return this.#refused.get(registry) ?? [];
   }
 
-  /** Whether a sweep has something to do for it. */
+  /** `true` if a sweep has something to do for it. */
   isUnsettled(name: string): boolean {
     const values = this.values.get(name);
     const current = currentOf(values);
@@ -100,8 +100,8 @@ export class TenantSecrets implements SecretsView {
   }
 
   /**
-   * A container is put, changed or taken out.
-   * @returns the names of its secrets, if it uses them in another way
+   * Called when a container is put, changed or removed.
+   * @returns the names of its secrets, if its use of them changes
    */
   note(before: ContainerRecord | undefined, after: ContainerRecord | undefined): Iterable<string> {
     if (before !== undefined && isRefused(before)) this.#noteRefused(before, false);

@@ -1,7 +1,7 @@
 /**
- * Whether a host may have a value of a tenant: only its enrolled agent, and only what a container
- * needs that it runs, prepares or is about to stop, and keys of the VPN networks that it serves
- * (ADR 37, invariant A7). Pure.
+ * Decides whether a host may have a value of a tenant: only its enrolled agent may, and only the
+ * values of containers that it runs, prepares or is about to stop, and the keys of the VPN networks
+ * that it serves (ADR 37, invariant A7). Pure.
  */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
@@ -61,7 +61,7 @@ export function unsealNetwork(
     : refuse('forbidden', 'this host does not serve such a network');
 }
 
-/** By the directory, as for a sync of a host that another owner has. */
+/** Checks the host in the directory, as for a sync of a host that another owner has. */
 export function refusalOfHost(host: HostKey, user: string, { fleet }: TurnContext): Turn | undefined {
   const condition = fleet.condition(host);
   if (condition === 'fenced' || condition === 'removed') return refuse('forbidden', 'this host was removed');

@@ -1,5 +1,5 @@
 /**
- * Which containers of a tenant use which version of a secret (ADR 37), by name. Kept with each
+ * The containers of a tenant that use each version of a secret (ADR 37), by name. Kept with each
  * record, so that no ask and no sweep goes through all users of a secret.
  */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
@@ -7,21 +7,19 @@ import { usesIn, type SecretUses } from '../../../schemas/api/secret.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { isOnItsOnlyRun } from '../container/runs.ts';
 
-/** The containers that use one secret, but for those that are being removed. */
+/** The containers that use one secret, except those that are being removed. */
 export interface UsersView {
   /** Those that are made from the secret, or may go back to a version of it. */
   readonly ids: ReadonlySet<ContainerId>;
-  /** Whether one of them has it in a variable. */
+  /** `true` if one of them has it in a variable. */
   readonly isVariable: boolean;
-  /** How many versions they are made from, or may go back to. */
+  /** The number of versions that they are made from, or may go back to. */
   readonly versions: number;
-  /** Whether one of them is made from this version, or may go back to it. */
+  /** `true` if one of them is made from this version, or may go back to it. */
   need(version: number): boolean;
-  /** Whether some may be brought to this version, which is the current one. */
+  /** `true` if some may be brought to this version, which is the current one. */
   hasBehind(version: number): boolean;
-  /**
-   * Those, and perhaps a few others. Goes on over changes that are made meanwhile.
-   */
+  /** These containers, and perhaps a few others. Continues over changes that are made meanwhile. */
   behind(version: number): Iterable<ContainerId>;
   /** Those with another version that come to this one only with their next start or update. */
   keeping(version: number): Iterable<ContainerId>;
@@ -36,9 +34,9 @@ interface Alike extends Made {
 
 interface Made {
   readonly version: number;
-  /** The newest version that failed, and was taken back; 0: none. */
+  /** The newest version that failed, and was taken back; 0 if there is none. */
   readonly failed: number;
-  /** It may be updated now. */
+  /** `true` if it may be updated now. */
   readonly isFree: boolean;
 }
 
@@ -115,7 +113,7 @@ const isBehindAt = ({ version, failed, isFree }: Alike, current: number): boolea
 
 const nobody: UsersView = new Users();
 
-/** How one container uses one secret. */
+/** The use of one secret by one container. */
 interface Use {
   readonly made: Set<number>;
   readonly previous: Set<number>;
@@ -157,8 +155,8 @@ export class SecretUsers {
   }
 
   /**
-   * A container is put, changed or taken out.
-   * @returns the names of its secrets, if it uses them in another way
+   * Called when a container is put, changed or removed.
+   * @returns the names of its secrets, if its use of them changes
    */
   note(before: ContainerRecord | undefined, after: ContainerRecord | undefined): Iterable<string> {
     // Most changes are reports.

@@ -1,4 +1,4 @@
-/** What a tenant asks of the secrets of a container (ADR 37). Pure. */
+/** Decides what a tenant asks of the secrets of a container (ADR 37). Pure. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { crosses } from '../../../schemas/api/fields/file-path.ts';
 import { noSecrets, usesShown, type ContainerSecrets, type SecretUses } from '../../../schemas/api/secret.ts';
@@ -34,7 +34,7 @@ export function put(state: PartitionView, ask: Of<'container.secrets.put'>, cont
   return change(state, record, { ...versionOf(record), secrets }, 'secrets_changed', context, () => reply);
 }
 
-/** The uses that are asked for, with their versions, or what is wrong with them. */
+/** The uses that are asked for, with their versions, or their faults. */
 export function usesFor(
   tenant: TenantView,
   record: Pick<ContainerRecord, 'configFiles' | 'secrets'>,
@@ -67,7 +67,7 @@ const unknown = (name: string): string => `"${name}" is not a secret that you ha
 const isDeclared = 'is a file of the document of the container, or above or below one: take that out first';
 const isConfigFile = 'is a file that the operator puts there';
 
-/** A use that stays keeps its version: which value it has is decided elsewhere (roll.ts). */
+/** A use that stays keeps its version: roll.ts decides when it gets another value. */
 function atCurrent(
   { secrets: { values } }: TenantView,
   record: Pick<ContainerRecord, 'secrets'>,

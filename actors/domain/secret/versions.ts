@@ -1,4 +1,4 @@
-/** Which values of a secret containers need, and which they should be made from. Pure. */
+/** The values of a secret that containers need, and those that they should be made from. Pure. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { policyOf } from '../../../schemas/api/policy.ts';
 import { noSecrets, usesIn, type SecretUse, type SecretUses } from '../../../schemas/api/secret.ts';
@@ -15,8 +15,8 @@ export function nextVersion(newest: number | undefined, floor: number, incarnati
 }
 
 /**
- * Whether the container is made from another value than this one, and has not gone back from it: a
- * value that failed is tried again only after the next update.
+ * `true` if the container is made from another value than this one, and has not gone back from it:
+ * a value that failed is tried again only after the next update.
  */
 export function isBehind({ secrets, update }: ContainerRecord, name: string, version: number): boolean {
   const uses = (of: SecretUses | undefined) => (of === undefined ? [] : usesIn(of)).filter((use) => use.name === name);
@@ -24,13 +24,13 @@ export function isBehind({ secrets, update }: ContainerRecord, name: string, ver
   return !hasFailed && uses(secrets).some((use) => use.version !== version);
 }
 
-/** The uses of the container, those that are behind at the current version. */
+/** The uses of the container, with those that are behind at the current version. */
 export const newest = (tenant: TenantView, record: ContainerRecord): SecretUses =>
   raisedIn(tenant, record, record.secrets ?? noSecrets, () => true);
 
 /**
- * Uses of a version that starts now: those with a value that waits for that have it. What may run
- * once has every newer value: nothing brings one to it later.
+ * The uses of a version that starts now: values that wait for a start are taken. A container that
+ * may run once has every newer value: nothing brings one to it later.
  */
 export const withStaged = (tenant: TenantView, record: ContainerRecord, uses: SecretUses): SecretUses =>
   raisedIn(tenant, record, uses, policyOf(record).restart === 'never' ? () => true : isStaged);
