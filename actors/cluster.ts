@@ -20,7 +20,7 @@ import { decoder } from '../lib/decode.ts';
 
 /** About two million lines. */
 const auditStreamBytes = 1024 * MiB;
-/** The time to ask JetStream for its API level and its streams. As short for the same reason. */
+/** The time to ask JetStream for its API level and its streams. */
 const natsInfoMs = 2 * seconds;
 
 const millisToNanos = (ms: number): number => ms * 1_000_000;
@@ -62,8 +62,8 @@ export async function checkServer(nc: NatsConnection): Promise<void> {
 }
 
 /**
- * Why the server of the connection can't take every entry of a journal; undefined: it can, or there
- * is no connection now.
+ * The error if the server of the connection can't take every entry of a journal; `undefined` if it
+ * can, or if there is no connection now.
  */
 function payloadFault({ info }: NatsConnection): ClusterError | undefined {
   if (info === undefined || info.max_payload >= limits.natsPayloadBytes) return undefined;
@@ -194,10 +194,10 @@ export async function joinWhenReady(nc: NatsConnection, options: JoinOptions, lo
 export interface JoinOptions {
   readonly partitions: number;
   readonly replicas: number;
-  /** Range in which containers get IPv4 addresses; absent: they get none. */
+  /** Range in which containers get IPv4 addresses; absent if they get none. */
   readonly tenantIpv4?: string | undefined;
   readonly newId: () => string;
-  /** The cluster that must exist already. Absent: any cluster, or a new one. */
+  /** The cluster that must exist already. By default, any cluster, or a new one. */
   readonly expectedId?: string | undefined;
   /** Tracks the answers of this connection. */
   readonly answers?: Answers;

@@ -23,9 +23,12 @@ import { createScrub } from './scrub/scrub.ts';
 import { settings } from './settings.ts';
 import { limits } from '../schemas/limits.ts';
 
-/** Work in rounds, such as a scrub, which finishes its request; a connection that drains. */
+/**
+ * The deadline of a scrub or a look at budgets, which finish a request, and of a connection that
+ * drains.
+ */
 const stopWorkMs = 5000;
-/** An actors process hands its partitions over (`leaveMs`), and commits before. */
+/** The deadline for handing the partitions over (`leaveMs`), with the commits before. */
 const stopPartitionsMs = 15_000;
 
 const log = createLog('actors', logLevelOf(process.env));
@@ -79,7 +82,7 @@ await runProgram(log, async (life) => {
     publicKey: config.HOSTS_ACCOUNT,
     signingSeed: readSeedFile('HOSTS_SIGNING_SEED_FILE', config.HOSTS_SIGNING_SEED_FILE, 'SA'),
   };
-  /** Where credentials of removed hosts are revoked. */
+  /** A connection to the system account, in which credentials of removed hosts are revoked. */
   const systemOf = (creds: string) => {
     const system = connectNats(
       {

@@ -10,7 +10,7 @@ import type { Fleet } from './endpoints/fleet.ts';
 import type { Partition } from './partition.ts';
 
 type MembersEffect = Extract<Effect, { kind: 'members' }>;
-/** The host whose own doorbell has rung for every change so far; null: there is none. */
+/** The host whose own doorbell has rung for every change so far; `null` if there is none. */
 type Rung = HostKey | null;
 
 export class MemberBells {

@@ -63,42 +63,43 @@ export interface OwnerOptions {
   readonly answers?: Answers;
   readonly cluster: Cluster;
   readonly hostsAccount: HostsAccount;
-  /** Absent: signs by the wall clock, as NATS checks it. */
+  /** By default, signs by the wall clock, as NATS checks it. */
   readonly signHostJwt?: typeof signHostJwt;
   readonly hostsNatsUrls: readonly string[];
   /**
-   * Used to revoke the credentials of removed hosts. Absent: these stay valid until they expire.
+   * Used to revoke the credentials of removed hosts. By default, these stay valid until they
+   * expire.
    */
   readonly accounts?: Accounts;
   readonly hostCredentialsTtlMs: number;
   readonly hostUnknownMs: number;
   readonly hostLostMs: number;
-  /** The most that any host may offer. Absent: the one of the limits. */
+  /** Maximum capacity of any host; by default, that of the limits. */
   readonly hostCeiling?: Capacity;
-  /** How many containers leave a drained host at once. Absent: as the limits say. */
+  /** Containers that leave a drained host at once; by default, as the limits say. */
   readonly drainAtOnce?: number;
-  /** Absent: the one of the limits. */
+  /** By default, that of the limits. */
   readonly fenceMarginMs?: number;
   readonly clock: Clock;
-  /** Absent: slices that use the clock. */
+  /** By default, slices that use the clock. */
   readonly slices?: Slices;
   readonly log: Log;
-  /** Undefined: nothing is traced. */
+  /** `undefined` if nothing is traced. */
   readonly tracer?: Tracer | undefined;
   readonly observer: PartitionObserver & JournalsObserver & PartitionManagerObserver & SealObserver & HostObserver;
   readonly newToken: () => string;
 }
 
-/** Where it was noticed that the store went back in time. */
+/** The part in which it was noticed that the store went back in time. */
 type WhereBack = { readonly members: MemberId } | { readonly journal: MemberId } | { readonly partition: number };
 
 export interface SealObserver {
   /**
-   * The journal of this process was sealed. With a valid lease it is a bug of ours, or an operator
-   * moved its fence by hand.
+   * Called when the journal of this process was sealed. With a valid lease it is a bug of ours, or
+   * an operator moved its fence by hand.
    */
   sealed(lease: 'valid' | 'lapsed'): void;
-  /** The store went back in time: this process acknowledges nothing more. */
+  /** Called when the store went back in time: this process acknowledges nothing more. */
   wentBack(): void;
 }
 
@@ -110,7 +111,7 @@ export interface HostObserver {
 export interface Owner {
   readonly fleet: Fleet;
   readonly manager: PartitionManager;
-  /** How many partitions this process serves. */
+  /** The number of partitions that this process serves. */
   serving(): number;
   /** Joins the members; resolves when every partition is served, by this process or another. */
   start(): Promise<void>;
@@ -476,7 +477,7 @@ function revocationOf({
   return createRevocation({ accounts, account: hostsAccount.publicKey, ttlMs: hostCredentialsTtlMs, clock, log });
 }
 
-/** Where containers get IPv4 addresses; undefined: the cluster gives none. */
+/** The range of containers' IPv4 addresses; `undefined` if the cluster gives none. */
 function ipv4In({ tenantIpv4, partitions }: Cluster): TenantIpv4 | undefined {
   const range = tenantIpv4 === undefined ? undefined : ipv4RangeIn(tenantIpv4);
   if (tenantIpv4 === undefined || range === undefined) return undefined;

@@ -38,7 +38,7 @@ export interface RevocationOptions {
 }
 
 export interface Revocation {
-  /** Reads which keys the partition wants revoked, and pushes those that the servers lack. */
+  /** Reads the keys that the partition wants revoked, and pushes those that the servers lack. */
   look(partition: Partition): void;
   /** Called when this process no longer owns the partition. */
   gone(partition: Partition): void;
@@ -52,7 +52,7 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
   let isUnderWay = false;
   let isStopped = false;
   let failures = 0;
-  /** When to compare again without a new key. */
+  /** The monotonic time of the next comparison without a new key. */
   let againMs = 0;
   let restsUntilMs = 0;
 
@@ -63,7 +63,7 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
     return keys;
   }
 
-  /** @returns whether anything was pushed */
+  /** @returns `true` if anything was pushed */
   async function compare(keys: ReadonlyMap<string, number>): Promise<boolean> {
     const revoking = { wanted: keys, keptForS: wholeSeconds(keptForMs(ttlMs)), most: limits.revokedKeys };
     for (let pushed = 0; !isStopped; pushed++) {

@@ -1,4 +1,4 @@
-/** At intervals, applies to every partition of this process what the passage of time changes. */
+/** Applies the changes that time makes to every partition of this process, at intervals. */
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Slices } from '../lib/time/slices.ts';
@@ -19,12 +19,12 @@ export interface SweeperOptions {
   readonly isConnected: () => boolean;
   readonly hostLostMs: number;
   readonly fenceMarginMs: number;
-  /** How long the keys of removed hosts are kept. */
+  /** Milliseconds for which the keys of removed hosts are kept. */
   readonly revokedKeysKeptMs: number;
   readonly clock: Clock;
   readonly slices: Slices;
   readonly log: Log;
-  /** After each sweep of a partition. */
+  /** Called after each sweep of a partition. */
   readonly onSwept: (partition: Partition) => void;
 }
 

@@ -32,7 +32,9 @@ import * as tenantNetwork from './tenant/network.ts';
 import * as key from './tenant/keys.ts';
 import { answer, data, type Turn, type TurnContext } from './turn.ts';
 
-/** What is made before the turn for an ask that needs it: `host.enrol` and `host.renew`. */
+/**
+ * Values that are made before the turn for an ask that needs them: `host.enrol` and `host.renew`.
+ */
 export interface Prepared {
   readonly enrolment: { readonly cluster: string; readonly natsUrls: readonly string[]; readonly jwt: string };
 }
@@ -268,7 +270,7 @@ function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepar
       return key.create(state, ask, context);
     case 'key.remove':
       return key.remove(state, ask, context);
-    // The lines of what is asked are all that it does (audit/lines.ts).
+    // The line of the audit is all that these asks make (audit/lines.ts).
     case 'audit.note':
     case 'audit.note_operator':
       return answer(data('ok', null));

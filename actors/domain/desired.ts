@@ -78,8 +78,8 @@ export const protocolOfContainer = ({ spec, update }: ContainerRecord): number =
 type Role = Pick<DesiredContainer, 'desired' | 'placement' | 'prepare'>;
 
 /**
- * What a host does with the container: one that it leaves stops it; one that it comes to keeps a
- * copy ready (ADR 32). Undefined: nothing.
+ * The role of a host for the container: one that it leaves stops it; one that it comes to keeps a
+ * copy ready (ADR 32). `undefined` if it has none.
  */
 function roleOn(record: ContainerRecord, host: HostKey): Role | undefined {
   const { desired, placement } = record;
@@ -113,13 +113,13 @@ function projectUpdate(record: ContainerRecord, desired: DesiredContainer, previ
   return asVersion(desired, version);
 }
 
-/** The update that the host of the placement carries out; undefined: none. */
+/** The update that the host of the placement carries out; `undefined` if there is none. */
 const updateOn = (record: ContainerRecord): { readonly since: number } | undefined =>
   record.update?.previous === undefined || preparationOf(record) !== undefined
     ? undefined
     : { since: record.update.since };
 
-/** Of the records that the host has in its desired set (`PartitionView.wantedOn`). */
+/** @param wanted the records that the host has in its desired set (`PartitionView.wantedOn`) */
 export function* desiredOf(wanted: Iterable<ContainerRecord>, host: HostKey): Generator<DesiredContainer, void, void> {
   for (const record of wanted) {
     const desired = projectOn(record, host);

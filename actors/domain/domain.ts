@@ -57,9 +57,9 @@ export interface Longshore {
   readonly Prepared: Prepared;
 }
 
-// What readers look at, besides single records.
+// Dirty keys of readers, besides those of single records.
 
-/** What is desired on a host, in this partition. */
+/** The key of a host's desired state in this partition. */
 export const hostDirtyKey = (host: HostKey): string => `on ${host}`;
 export const tenantDirtyKey = (tenant: string): string => `of ${tenant}`;
 const networkDirtyKey = (network: NetworkName): string => `net ${network}`;
@@ -78,7 +78,7 @@ function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): v
     case 'signing_key':
       return;
     case 'host':
-      // A sync of this host carries the operator's word about its orphans.
+      // A sync of this host carries the operator's approval to remove its orphans.
       marks.markDirty(hostDirtyKey(record.key));
       return;
     case 'network':
@@ -107,7 +107,7 @@ function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): v
   }
 }
 
-/** Of the update that its host is to carry out. */
+/** The update that its host is to carry out, by its `since`. */
 const sinceOf = (record: ContainerRecord | undefined): number | undefined =>
   record?.update?.previous === undefined ? undefined : record.update.since;
 
@@ -133,7 +133,10 @@ function raise(state: PartitionState, record: ContainerRecord | TombstoneRecord,
 /** Kinds of records whose deletion changes what is kept of their tenant. */
 const ofTenant: ReadonlySet<string> = new Set(['peer', 'secret', 'login', 'file', 'key', 'answer']);
 
-/** What is read of a host, a tenant or a network is dirty with each of its records. */
+/**
+ * Marks what a deletion makes dirty: reads of a host, a tenant or a network show all of their
+ * records.
+ */
 function touchDeleted(key: string, marks: DirtyMarks): void {
   marks.markDirty(key);
   const [kind, first = ''] = key.split('.');
@@ -172,7 +175,7 @@ function outgoingEvent(
   };
 }
 
-/** The hosts of a tenant hear of its members after every change of one. */
+/** Effects that notify the hosts of a tenant after every change of one of its members. */
 function membersEffects(state: PartitionView, { records: changed, deletes, effects }: Changes): Effect[] {
   const rung = new Set(effects.flatMap((effect) => (effect.kind === 'doorbell' ? [effect.host] : [])));
   const follow: Effect[] = [];
@@ -252,7 +255,7 @@ export const records: RecordFormat<StateRecord> = {
   compare: (one, other) => createdMs(one) - createdMs(other) || (idOf(one) < idOf(other) ? -1 : 1),
 };
 
-/** Takes in what memory keeps and nothing commits. */
+/** Applies a change of state that is kept in memory only. */
 export function applyHeard(state: PartitionState, heard: Heard): void {
   if ('pull' in heard) state.handlePullProgress(heard.id, heard.pull);
   else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
@@ -265,11 +268,11 @@ export function applyHeard(state: PartitionState, heard: Heard): void {
 
 export interface DomainOptions {
   readonly cluster: string;
-  /** Of the cluster: see schemas/records/cluster.ts. */
+  /** The incarnation of the cluster: see schemas/records/cluster.ts. */
   readonly incarnation: number;
   readonly fleet: FleetView;
   readonly ledger: PlacementLedger;
-  /** Absent: containers get no IPv4 addresses. */
+  /** Absent if containers get no IPv4 addresses. */
   readonly tenantIpv4?: TurnContext['tenantIpv4'];
   readonly peerSeen?: TurnContext['peerSeen'];
 }

@@ -24,19 +24,19 @@ export class Ipv4Allocations {
     this.#last = number;
   }
 
-  /** The container is gone. */
+  /** Called when the container is gone. */
   rest(id: ContainerId, address: string | undefined, goneAtMs: number): void {
     const number = numberOf(address);
     if (number !== undefined) this.#byAddress.set(number, { id, untilMs: goneAtMs + limits.ipv4RestMs });
   }
 
-  /** Nothing is remembered of the container. */
+  /** Called when nothing is remembered of the container. */
   forget(id: ContainerId, address: string | undefined): void {
     const number = numberOf(address);
     if (number !== undefined && this.#byAddress.get(number)?.id === id) this.#byAddress.delete(number);
   }
 
-  /** An address that is free, the one after the last if possible; undefined: there is none. */
+  /** An address that is free, the one after the last if possible; `undefined` if there is none. */
   next({ first, count }: Ipv4Slice, nowMs: number): string | undefined {
     const start = this.#last >= first && this.#last < first + count ? this.#last + 1 - first : 0;
     for (let step = 0; step < count; step++) {

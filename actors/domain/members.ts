@@ -21,7 +21,7 @@ import { basisOf } from '../../schemas/wire/set-digest.ts';
 import type { FleetView } from './turn.ts';
 import type { PeersView } from './vpn-state.ts';
 
-/** A version that is to be in the network, and is not left out. */
+/** `true` for a version that is to be in the network, and is not left out. */
 export const isInNetwork = ({ network = usualNetwork, leftOut }: ContainerSpec): boolean =>
   network.mode === 'tenant' && leftOut === undefined;
 
@@ -29,7 +29,7 @@ export const isInNetwork = ({ network = usualNetwork, leftOut }: ContainerSpec):
 export const isMember = ({ desired, spec, update }: ContainerRecord): boolean =>
   desired !== 'removed' && (isInNetwork(spec) || (update?.previous !== undefined && isInNetwork(update.previous.spec)));
 
-/** Undefined: it is none. */
+/** `undefined` if it is no member. */
 export function memberOf(record: ContainerRecord): ContainerMember | undefined {
   if (!isMember(record)) return undefined;
   const { tenant, id, spec, placement, ipv4 } = record;
@@ -45,14 +45,14 @@ export function memberOf(record: ContainerRecord): ContainerMember | undefined {
   };
 }
 
-/** Undefined: it may not connect. Its end comes by the clock of the server. */
+/** `undefined` if it may not connect. Its end comes by the clock of the server. */
 export function peerMemberOf(record: PeerRecord): PeerMember | undefined {
   const { tenant, id, enabled, problem, network, ipv4, ipv6, wireguard, expiresAtMs } = record;
   if (!enabled || problem !== undefined) return undefined;
   return { tenant, id, network, ipv4, ipv6, key: wireguard.publicKey, expires_at_ms: expiresAtMs };
 }
 
-/** Whether another member comes of another record of the same peer. */
+/** `true` if the two records of a peer make different members. */
 export const isOtherPeer = (before: PeerRecord | undefined, after: PeerRecord | undefined): boolean =>
   !isDeepStrictEqual(before && peerMemberOf(before), after && peerMemberOf(after));
 
@@ -62,7 +62,7 @@ interface MemberChange {
   readonly after: ContainerMember | undefined;
 }
 
-/** Undefined: the same member comes of another record of the same container. */
+/** `undefined` if both records make the same member. */
 export function memberChange(
   before: ContainerRecord | undefined,
   after: ContainerRecord | undefined,
@@ -84,7 +84,7 @@ export function memberChange(
   return isSame ? undefined : change;
 }
 
-/** What a tenant has of members. */
+/** The records that the members of a tenant come from. */
 interface Own {
   readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
   readonly peers: Pick<PeersView, 'records'>;
@@ -97,7 +97,7 @@ function* containersIn({ containers }: Own): Generator<ContainerMember, void, vo
   }
 }
 
-/** Of a tenant: its containers and its VPN peers. */
+/** The members of a tenant: its containers and its VPN peers. */
 export function* membersOf(tenant: Own): Generator<Member, void, void> {
   yield* containersIn(tenant);
   const { peers } = tenant;
@@ -113,18 +113,18 @@ export function tenantsOf(records: Iterable<ContainerRecord>): ReadonlySet<Tenan
   return tenants;
 }
 
-/** Of all members of a tenant. */
+/** The summary of all members of a tenant. */
 export interface MemberSummary {
-  /** Raised by every change of them; with the epoch it orders what hosts hear of them. */
+  /** Raised by every change of a member; with the epoch it orders the notices to hosts. */
   readonly revision: number;
   readonly digest: string;
-  /** Where its containers are. */
+  /** The hosts of its containers. */
   readonly hosts: ReadonlySet<HostKey>;
-  /** That its VPN peers are in. */
+  /** The networks of its VPN peers. */
   readonly networks: ReadonlySet<NetworkName>;
 }
 
-/** How many have each. */
+/** A count for each item. */
 class Counts<T> {
   readonly #counts = new Map<T, number>();
   add(item: T, count: 1 | -1): void {
@@ -149,7 +149,7 @@ export class MemberSums {
     this.#revision = revision;
   }
 
-  /** One member is another now, has come or has gone. */
+  /** Called when one member has changed, has come or has gone. */
   change(revision: number, before: Member | undefined, after: Member | undefined): void {
     this.#revision = revision;
     this.#summary = undefined;

@@ -57,7 +57,7 @@ export interface Listed {
   readonly id: ContainerId | PeerId;
 }
 
-/** A place in a list; the id may be empty, which is before all of its time. */
+/** A place in a list; the id may be empty, which is before all others of its time. */
 export interface At {
   readonly insertedAtMs: number;
   readonly id: string;
@@ -68,9 +68,9 @@ export const isBefore = (item: At, place: At): boolean =>
 
 /** The items of a list by id, to be read in its order from any place. */
 export interface ListView<T extends Listed> extends ReadonlyMap<T['id'], T> {
-  /** From the newest that is before the place; null: from the newest. */
+  /** From the newest that is before the place; from the newest of all if it is `null`. */
   newestFirst(before: At | null): Iterable<T>;
-  /** From this place on; null: from the oldest. */
+  /** From this place on; from the oldest if it is `null`. */
   oldestFirst(from: At | null): Iterable<T>;
 }
 

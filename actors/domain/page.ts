@@ -11,7 +11,7 @@ export interface Page<T> {
   readonly maxBytes: number;
   /** JSON. */
   readonly render: (item: T) => string;
-  /** Absent: every item is in the list. */
+  /** By default, every item is in the list. */
   readonly matches?: (item: T) => boolean;
 }
 
@@ -29,8 +29,8 @@ export function pageByKey<T>(
     render,
   }: Omit<Page<T>, 'before' | 'matches'> & { keyOf: (item: T) => string; after: string },
 ): Turn {
-  // One more says that there are more. What can't be on the page is dropped as it comes: of a
-  // hundred thousand, not all are sorted.
+  // One more item shows that there are more. Items that can't be on the page are dropped at once,
+  // so that a hundred thousand are not all sorted.
   const most = limit + 1;
   let rest: (readonly [key: string, item: T])[] = [];
   let end: string | undefined;
@@ -48,7 +48,7 @@ export function pageByKey<T>(
   return pageOf(rest, { bytes: maxBytes, items: limit }, ([, item]) => render(item));
 }
 
-/** As many of the items as there is room for, and whether there are more. */
+/** A page of as many items as there is room for. `more`: `true` if some are left. */
 export function pageOf<T>(items: Iterable<T>, bounds: Bounds, render: (item: T) => string): Turn {
   const { values, next } = fill(items, bounds, (item) => line(render(item)));
   return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"more":${next !== undefined}}` });

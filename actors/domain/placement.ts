@@ -1,6 +1,6 @@
 /**
- * Which host a container should go to. A pure proposal: the agent's admission decides, and a
- * refusal comes back as `rejected`, after which the container is placed again without that host.
+ * Proposes a host for a container. Pure: the agent's admission decides, and a refusal comes back as
+ * `rejected`, after which the container is placed again without that host.
  */
 import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
@@ -12,7 +12,7 @@ export interface Need {
   readonly cpuMillis: number;
   readonly memBytes: number;
   readonly ports: number;
-  /** How much it may write to disk. */
+  /** Maximum bytes that it may write to disk. */
   readonly diskBytes: number;
 }
 

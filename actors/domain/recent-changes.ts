@@ -38,7 +38,7 @@ export class RecentChanges<Key, Id = ContainerId> {
     return this.#last;
   }
 
-  /** What changed after a revision; undefined: it is older than the oldest change. */
+  /** The ids that changed after a revision; `undefined` if it is older than the oldest change. */
   since(key: Key, revision: number): ReadonlySet<Id> | undefined {
     const changed = this.lastSince(key, revision);
     return changed && new Set(changed.keys());

@@ -1,8 +1,8 @@
 /**
- * Whether a stored record has the fields that the code relies on, each of its type. The checksum
- * proves that storage did not damage the record; these checks find records that were written wrong.
- * They look only at fields that every release writes, by hand and not by a schema, because a load
- * checks a hundred thousand records. Pure.
+ * Checks that a stored record has the fields that the code relies on, each of its type. The
+ * checksum proves that storage did not damage the record; these checks find records that were
+ * written wrong. They look only at fields that every release writes, by hand and not by a schema,
+ * because a load checks a hundred thousand records. Pure.
  */
 import { fieldOf, kept, shown } from '../../schemas/api/fields/container.ts';
 import { containerStatuses } from '../../schemas/words.ts';
@@ -41,7 +41,7 @@ function object(fields: Readonly<Record<string, Check>>): Check {
     return true;
   };
 }
-/** By the value of one field. */
+/** A check that depends on the value of one field. */
 const either =
   (field: string, cases: Readonly<Record<string, Check>>): Check =>
   (value) => {

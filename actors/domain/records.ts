@@ -1,4 +1,4 @@
-/** What is stored of a partition, and the key of each record. */
+/** The stored records of a partition, and the key of each. */
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
 import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
@@ -30,7 +30,7 @@ export const vpnRecordKey = (record: VpnRecord): string => {
 const networkKinds = ['network', 'lease', 'revoked'] as const;
 export type NetworkKind = (typeof networkKinds)[number];
 
-/** Whether a key of this kind is about a network, whose name is then the second part. */
+/** `true` if a key of this kind is about a network, whose name is then the second part. */
 export const isOfNetwork = (kind: string | undefined): kind is NetworkKind =>
   networkKinds.some((known) => known === kind);
 

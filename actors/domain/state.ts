@@ -1,7 +1,7 @@
 /**
- * What a partition holds in memory: its tenants with their containers, its hosts, and the indexes
- * that decisions need. Decisions read it through `PartitionView`; commits and loading write it
- * through `PartitionState`.
+ * A partition in memory: its tenants with their containers, its hosts, and the indexes that
+ * decisions need. Decisions read it through `PartitionView`; commits and loading write it through
+ * `PartitionState`.
  */
 import type { AnswerRecord } from '../../schemas/records/kept-answer.ts';
 import { keys } from '../../schemas/records/buckets.ts';
@@ -41,13 +41,13 @@ import { VpnState, type VpnView } from './vpn-state.ts';
 
 export interface PartitionView {
   /**
-   * Of this memory: a number that `revocationChanges` gave counts only under the epoch that gave
-   * it.
+   * The epoch of this memory: a number that `revocationChanges` gave counts only under the epoch
+   * that gave it.
    */
   readonly epoch: number;
   tenant(tenant: TenantId): TenantView;
   tenants(): Iterable<TenantView>;
-  /** By id, from this one on. */
+  /** Tenants by id, from this one on. */
   tenantsFrom(first: string): Iterable<TenantView>;
   /**
    * Tenants whose revocations changed after this change, or can't be read; in the order of the
@@ -56,19 +56,20 @@ export interface PartitionView {
   revocationChanges(after: number): Iterable<readonly [change: number, tenant: TenantView]>;
   host(key: HostKey): HostRecord | undefined;
   hosts(): Iterable<HostRecord>;
-  /** By the public key; of hosts that were removed. */
+  /** Keys of hosts that were removed, by the public key. */
   revokedKeys(): ReadonlyMap<string, RevokedKeyRecord>;
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
   /**
-   * Those and the ones that it prepares, or is to stop because they are placed elsewhere (ADR 32).
+   * Containers that are placed on the host, and those that it prepares, or is to stop because they
+   * are placed elsewhere (ADR 32).
    */
   wantedOn(host: HostKey): Iterable<ContainerRecord>;
   hostsWithContainers(): Iterable<HostKey>;
-  /** How many of those that are placed there have been told that the host is silent. */
+  /** The number of containers placed there whose clients know that the host is silent. */
   toldSilent(host: HostKey): number;
-  /** The loss of the host that those who follow its containers know of. */
+  /** The loss of the host that clients who follow its containers know of. */
   shownLoss(host: HostKey): HostLoss | undefined;
-  /** Those with such a host. */
+  /** Containers with another host than that of their placement (ADR 32). */
   moving(): Iterable<ContainerRecord>;
   /**
    * Raised by every change of what is desired on the host; with the epoch it orders the answers to
@@ -77,19 +78,22 @@ export interface PartitionView {
   revisionOf(host: HostKey): number;
   /**
    * The containers whose desired state on the host changed after this revision of this memory;
-   * undefined: not known any more.
+   * `undefined` if that is not known any more.
    */
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined;
-  /** The members that changed or went after this revision; undefined: not known any more. */
+  /**
+   * The members that changed or went after this revision; `undefined` if that is not known any
+   * more.
+   */
   membersSince(tenant: TenantId, revision: number): ReadonlySet<Member['id']> | undefined;
   memberSummaryOf(tenant: TenantId): MemberSummary;
-  /** An address that a new container may have; undefined: there is none. */
+  /** An address that a new container may have; `undefined` if there is none. */
   nextIpv4(slice: Ipv4Slice, nowMs: number): string | undefined;
   /** The newest change of a container of this memory; it counts only under `epoch`. */
   readonly itemRevision: number;
   /**
    * Containers of the tenant that changed or went after this revision of this memory, with the
-   * revision of the last change, in that order; undefined: not known any more.
+   * revision of the last change, in that order; `undefined` if that is not known any more.
    */
   itemsSince(tenant: TenantId, revision: number): ReadonlyMap<ContainerId, number> | undefined;
   /** Containers that should run and have no host. */
@@ -99,19 +103,19 @@ export interface PartitionView {
    * memory alone.
    */
   lastHeard(record: ContainerRecord): ObservationOrder;
-  /** What its host has said and nothing stores: a load forgets it. */
+  /** Reports of its host that nothing stores: a load forgets them. */
   inMemory(id: ContainerId): {
-    /** How far the pull of its image is. */
+    /** The progress of the pull of its image. */
     readonly pull: PullProgress | undefined;
     /**
-     * Since when its last observed run is up, if it is (`servedMs`): since its host said so, or at
-     * the latest since the load.
+     * The start of its last observed run, if that is up (`servedMs`): the time at which its host
+     * reported it, or at the latest the load.
      */
     readonly upSinceMs: number;
   };
-  /** In memory alone; undefined before the first look at the preparation. */
+  /** In memory only; `undefined` before the first look at the preparation. */
   preparationSeen(id: ContainerId): PreparationSeen | undefined;
-  /** Those whose update is done once the run of its version has lasted for long enough. */
+  /** Containers whose update is done once the run of its version has lasted for long enough. */
   beingProved(): Iterable<ContainerRecord>;
   /** Jobs that have ended and are removed after a time, the first to go first. */
   endedJobs(): Iterable<EndedJob>;
@@ -133,31 +137,31 @@ export interface PartitionView {
    * after a pull that was refused only now.
    */
   loginsToTry(): Waiting<LoginRecord>;
-  /** Those with contents of files that no container uses. */
+  /** Tenants with contents of files that no container uses. */
   tenantsWithUnusedFiles(): Iterable<TenantView>;
-  /** Of the cluster, by id; null: the record is damaged. */
+  /** Keys of the cluster, by id; `null` if the record is damaged. */
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null>;
-  /** Of all tenants, oldest first. */
+  /** Answers of all tenants, oldest first. */
   answers(): Iterable<AnswerRecord>;
-  /** All that is stored, but for what is damaged. */
+  /** All stored records except damaged ones. */
   records(): Iterable<StateRecord>;
 }
 
 /** Text in a key: a registry, or an `Idempotency-Key`. */
 const partIn = (part: string): string => Buffer.from(part, 'base64url').toString();
 
-/** What placed containers take of their host. */
+/** Resources that placed containers take of their host. */
 export interface PlacedAmounts {
   readonly cpuMillis: number;
   readonly memBytes: number;
   readonly ports: number;
 }
 
-/** Adds up what is placed on each host, over all partitions, for placement. */
+/** Adds up the resources placed on each host, over all partitions, for placement. */
 export interface PlacementLedger {
   /** One container. */
   add(host: HostKey, amounts: PlacedAmounts): void;
-  /** `containers`: how many containers take these amounts; one if absent. */
+  /** `containers`: the number of containers that take these amounts; one by default. */
   subtract(host: HostKey, amounts: PlacedAmounts, containers?: number): void;
   /** Moves under way from this host. */
   leave(host: HostKey, count: number): void;
@@ -177,7 +181,7 @@ export class PartitionState implements PartitionView {
   readonly #moving = new Map<ContainerId, ContainerRecord>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
   readonly #pulls = new Map<ContainerId, PullProgress>();
-  /** Of containers that move. */
+  /** By container that moves. */
   readonly #preparations = new Map<ContainerId, PreparationSeen>();
   /** Oldest first; an older one is up for as long as anybody asks. */
   readonly #upSinceMs = new Map<ContainerId, number>();
@@ -199,15 +203,18 @@ export class PartitionState implements PartitionView {
   readonly #revocationChanges = new Map<TenantId, number>();
   #revocationChange = 0;
   #newestMs: number | undefined;
-  /** By host, the change that last touched what is desired there. */
+  /** By host, the last change of its desired state. */
   readonly #revisions = new Map<HostKey, number>();
-  /** Of a host of which no change is known; not earlier than that of any that was forgotten. */
+  /**
+   * The revision of hosts of which no change is known; not earlier than that of any that was
+   * forgotten.
+   */
   #otherRevision: number;
   readonly #changes: RecentChanges<HostKey>;
   readonly #items: RecentChanges<TenantId>;
   readonly #members: RecentChanges<TenantId, Member['id']>;
   readonly #memberSums = new Map<TenantId, MemberSums>();
-  /** Of a tenant without members: not earlier than that of any that was dropped. */
+  /** The revision of tenants without members; not earlier than that of any that was dropped. */
   #droppedRevision: number;
   readonly #incarnation: number;
   readonly #ipv4 = new Ipv4Allocations();
@@ -231,7 +238,7 @@ export class PartitionState implements PartitionView {
     this.vpn = new VpnState(incarnation);
   }
 
-  /** Undefined if no record has a time. */
+  /** `undefined` if no record has a time. */
   get newestMs(): number | undefined {
     return this.#newestMs;
   }
@@ -591,7 +598,7 @@ export class PartitionState implements PartitionView {
     sums.change(this.#members.add(tenant, id), before, after);
   }
 
-  /** A container is put, changed or taken out. */
+  /** Called when a container is put, changed or removed. */
   #noteUses(tenant: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
     for (const name of tenant.secrets.note(before, after)) this.#noteSecret(tenant, name);
     tenant.files.note(before, after);

@@ -1,7 +1,7 @@
 /**
- * What time alone changes in a partition: containers wait for a host or must leave one, hosts fall
- * silent, jobs that have ended are removed, tombstones and revocations expire. Level-triggered: it
- * looks at all that may want something and takes no input but the clock. Pure.
+ * Changes that time alone makes in a partition: containers wait for a host or must leave one, hosts
+ * fall silent, jobs that have ended are removed, tombstones and revocations expire.
+ * Level-triggered: it looks at everything that may be due, and takes no input but the clock. Pure.
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
@@ -23,14 +23,14 @@ import { noChanges, type Alike, type Changes, type TurnContext } from './turn.ts
 
 export interface SweepContext extends TurnContext {
   /**
-   * How long a host is silent, counted from no earlier than when this process began to listen for
-   * it.
+   * Milliseconds for which a host is silent, counted from no earlier than when this process began
+   * to listen for it.
    */
   readonly silentMs: (host: HostKey) => number;
   readonly regionIsSilent: (host: HostKey) => boolean;
   readonly hostLostMs: number;
   readonly fenceMarginMs?: number;
-  /** Whether this tenant may be told more: see `Partition.mayTell`. What is not told waits. */
+  /** `true` if this tenant may get more events: see `Partition.mayTell`. The others wait. */
   readonly mayTell?: (tenant: TenantId) => boolean;
   /** A decision about one container threw (our bug); the others are still decided. */
   readonly onFault: (record: ContainerRecord, error: unknown) => void;
@@ -54,7 +54,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   yield* proveUpdates(state, context);
   yield* removeEndedJobs(state, context);
   let budget: number = limits.sweepChanges;
-  // What found no room a moment ago finds none now.
+  // A kind that found no room a moment ago finds none now.
   const noRoom = new Set<string>();
   let passed = 0;
   for (const seen of unsettled(state, context)) {
@@ -81,7 +81,10 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   }
 }
 
-/** Places what waits for a host. Where one finds no room, none of those that are alike does. */
+/**
+ * Places containers that wait for a host. Where one finds no room, none of those that are alike
+ * does.
+ */
 const findHosts = (state: PartitionView, context: SweepContext): Generator<Changes, void, void> =>
   inTurns(state.waitingForHost(), (alike) => placing(state, alike, context), limits.sweepChanges);
 
@@ -101,8 +104,8 @@ function* placing(state: PartitionView, alike: Alike, context: SweepContext): Ge
 }
 
 /**
- * Events of the containers of hosts that fell silent or are heard again. Records say what has been
- * told, so each change is told once, by whichever process owns the partition then.
+ * Events of the containers of hosts that fell silent or are heard again. Records note each event,
+ * so each change makes one, in whichever process owns the partition then.
  */
 function* tellSilence(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
   let budget: number = limits.sweepChanges;
@@ -123,7 +126,7 @@ function* tellSilence(state: PartitionView, context: SweepContext): Generator<Ch
   }
 }
 
-/** A host that is lost, or back, changes what is shown of its containers, and no record. */
+/** A host that is lost, or back, changes how its containers are shown, and no record. */
 function* tellLoss(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
   for (const host of [...state.hostsWithContainers()]) {
     const loss = lossOf(context.fleet.condition(host));
@@ -209,7 +212,7 @@ function mostTombstones(state: PartitionView): ReadonlyMap<ContainerId, Tombston
   return largest;
 }
 
-/** Keys whose credentials have all expired. `ttlMs`: how long credentials are valid. */
+/** Keys whose credentials have all expired. `ttlMs`: the validity of credentials. */
 export function expiredKeys(state: PartitionView, nowMs: number, ttlMs: number): Changes {
   const deletes: string[] = [];
   for (const { publicKey, atMs } of state.revokedKeys().values()) {

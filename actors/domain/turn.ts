@@ -1,7 +1,7 @@
 /**
- * What a decision is given and what it gives back. `decide(state, message, context)` is a pure
- * function: it reads, and says what should change, what to answer, and what to do once the change
- * is committed (invariant A3).
+ * The input and the output of a decision. `decide(state, message, context)` is a pure function: it
+ * returns the changes, the answer, and the effects to carry out once the changes are committed
+ * (invariant A3).
  */
 import type { ContainerRecord, ContainerStatus, ObservationOrder, PullProgress } from '../../schemas/api/container.ts';
 import {
@@ -27,7 +27,7 @@ export { isEmpty, isSuccess, type Reply, type SuccessReply } from '../runtime/do
 /**
  * - `up`: heard from lately.
  * - `silent`: no heartbeat for `hostUnknownMs`.
- * - `lost`: its actor has said so. - `removed`: the operator has taken it out.
+ * - `lost`: its actor has declared it lost. - `removed`: the operator has taken it out.
  * - `fenced`: taken out by force; what was placed there may still run.
  * - `unheard`: this process knows nothing of it yet (it had no time to hear a heartbeat), or its
  *   record is damaged; decide nothing because of that.
@@ -41,19 +41,19 @@ export interface FleetHost {
   readonly key: HostKey;
   readonly region: Region;
   readonly condition: HostCondition;
-  /** False while cordoned or draining. */
+  /** `false` while cordoned or draining. */
   readonly schedulable: boolean;
   readonly draining: boolean;
-  /** False while its container engine does not answer. */
+  /** `false` while its container engine does not answer. */
   readonly hasEngine: boolean;
-  /** False while its agent reports faults. */
+  /** `false` while its agent reports faults. */
   readonly isSound: boolean;
   readonly capacity: Capacity | null;
-  /** What is placed there, as far as this process knows. */
+  /** Resources placed there, as far as this process knows. */
   readonly used: Capacity;
-  /** Ports that no container has; null: it does not say. */
+  /** Ports that no container has; `null` if the host does not report it. */
   readonly freePorts: number | null;
-  /** Of the engine's disk; null: it does not say. */
+  /** Free bytes of the engine's disk; `null` if the host does not report it. */
   readonly freeDiskBytes: number | null;
 }
 
@@ -61,9 +61,11 @@ export interface FleetHost {
 export interface FleetView {
   host(key: HostKey): FleetHost | undefined;
   condition(key: HostKey): HostCondition;
-  /** The key of the agent that is enrolled; null: none is. Undefined: not known here. */
+  /**
+   * The key of the enrolled agent; `null` if there is none, `undefined` if it is not known here.
+   */
   enrolledKey(key: HostKey): string | null | undefined;
-  /** Wall time of the last heartbeat; null when none was heard by this process. */
+  /** Wall time of the last heartbeat; `null` if this process heard none. */
   lastHeardMs(key: HostKey): number | null;
   beat(key: HostKey): {
     readonly used: Capacity;
@@ -74,17 +76,17 @@ export interface FleetView {
     readonly room: HostRoom;
   } | null;
   hostsIn(region: Region): readonly HostKey[];
-  /** The host that serves the network, as far as it is known here; undefined: none does. */
+  /** The host that serves the network, as far as it is known here; `undefined` if none does. */
   server(network: NetworkName): NetworkServer | undefined;
   servers(): Iterable<NetworkServer>;
-  /** Whether one more container may leave this drained host now. */
+  /** `true` if one more container may leave this drained host now. */
   mayLeave(key: HostKey): boolean;
-  /** What any host is believed to offer at most, unless its operator has said otherwise. */
+  /** The maximum that any host is believed to offer, unless its operator has set another. */
   readonly ceiling: Capacity;
 }
 
 export interface TenantIpv4 {
-  /** Of the cluster, as CIDR. */
+  /** The range of the cluster, as CIDR. */
   readonly range: string;
   readonly sliceOf: (tenant: TenantId) => Ipv4Slice;
 }
@@ -94,23 +96,23 @@ export interface TurnContext {
   readonly cluster: string;
   readonly nowMs: number;
   /**
-   * The time that has certainly come: `nowMs` may have jumped. What time ends is deleted by this
-   * one (ADR 13).
+   * The time that has certainly come: `nowMs` may have jumped. Records that expire are deleted by
+   * this one (ADR 13).
    */
   readonly expiryMs: number;
   /**
-   * How long this memory has served, by a clock that never steps: what must last for a while is
+   * Milliseconds for which this memory has served, by a clock that never steps: durations are
    * measured by it, and never by `nowMs`, which stands still while the wall clock is set back.
    */
   readonly servedMs: number;
-  /** Where containers get IPv4 addresses; undefined: they get none. */
+  /** The range of containers' IPv4 addresses; `undefined` if they get none. */
   readonly tenantIpv4?: TenantIpv4 | undefined;
   readonly fleet: FleetView;
-  /** How a host saw a VPN peer last. Absent: no host says anything. */
+  /** The last report of a host about a VPN peer. Absent if no host reports any. */
   readonly peerSeen?: ((peer: PeerId) => PeerSeen | undefined) | undefined;
-  /** Null: no request causes the turn. */
+  /** `null` if no request causes the turn. */
   readonly requestId: string | null;
-  /** Where the request is traced: a `traceparent`. */
+  /** A `traceparent`, if the request is traced. */
   readonly trace?: string | undefined;
 }
 
@@ -120,14 +122,16 @@ export interface EventDraft {
   readonly status: ContainerStatus;
 }
 
-/** Done after the commit; all of them may be lost, and none is harmful twice. */
+/** Carried out after the commit; each may be lost, and none is harmful if it is repeated. */
 export type Effect =
   | { readonly kind: 'doorbell'; readonly host: HostKey }
-  /** Hosts of the tenant must hear of its members. `rung`: the host whose doorbell rings anyway. */
+  /**
+   * Notifies the hosts of the tenant of its members. `rung`: the host whose doorbell rings anyway.
+   */
   | { readonly kind: 'members'; readonly tenant: TenantId; readonly rung: HostKey | null }
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
   | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
-  /** Who serves the network; null: no host. */
+  /** The host that serves the network; `null` if none does. */
   | { readonly kind: 'server'; readonly network: NetworkName; readonly server: NetworkServer | null }
   /** Another partition must learn of a change; the outbox finds it in the records. */
   | { readonly kind: 'outbox' };
@@ -152,19 +156,17 @@ export interface Alike {
   readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
 }
 
-/**
- * When this owner last knew that a preparation gets on (`servedMs`); `since` is the preparation's.
- */
+/** The last known progress of a preparation (`servedMs`); `since` is the preparation's. */
 export interface PreparationSeen {
   readonly since: number;
   readonly atMs: number;
 }
 
 /**
- * What memory keeps and nothing commits: the order of a report that repeats what is stored, how far
- * a pull is, that a preparation gets on, since when a run is up (`servedMs`), that a secret, a
- * login or alike containers have had their turn (tenant/turns.ts), that no container waits for a
- * login any more, or as what the containers of a host are shown.
+ * A change that memory keeps and nothing commits: the order of a report that repeats what is
+ * stored, the progress of a pull or of a preparation, the start of a run (`servedMs`), a turn of a
+ * secret, a login or alike containers (tenant/turns.ts), a login that no container waits for any
+ * more, or the loss of a host that is shown.
  */
 export type Heard =
   | { readonly id: ContainerId; readonly order: ObservationOrder }

@@ -1,7 +1,7 @@
 /**
  * The VPN's part of a partition's memory: peers of its tenants, and networks with the addresses
  * they allocated. A tenant's peers and their network are mostly in different partitions; the outbox
- * looks here for what one has to tell the other.
+ * finds here the messages that one has for the other.
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import { isNetworkName, type NetworkName, type PeerId, type TenantId } from '../../schemas/ids.ts';
@@ -13,13 +13,13 @@ import { NetworkState, type KnownNetwork } from './network/state.ts';
 import { List, newestOf, type ListView } from './order.ts';
 import { vpnRecordKey, type NetworkKind } from './records.ts';
 
-/** Of one tenant. */
+/** The VPN peers of one tenant. */
 export interface PeersView {
   readonly records: ListView<PeerRecord>;
   readonly tombstones: ReadonlyMap<PeerId, PeerTombstoneRecord>;
   readonly names: ReadonlyMap<string, PeerId>;
   /**
-   * Of all that were ever created here, as far as memory goes, the last in the order of the list.
+   * The last in the order of the list, of all that were ever created here, as far as memory goes.
    */
   readonly newest: ListCursor | null;
   /** Peers whose record is damaged: they count against the cap, and are reported as such. */
@@ -31,7 +31,7 @@ export interface VpnView {
   /** A network of which nothing is stored has no record. */
   network(name: NetworkName): KnownNetwork;
   networks(): Iterable<KnownNetwork>;
-  /** Of a token, a link, or the download token of who redeemed one; it may have ended. */
+  /** The peer of a token, a link, or the download token of a redeemed link; it may have ended. */
   peerOfToken(hash: string): PeerRecord | undefined;
   /** The cluster's incarnation: in a new one, peers notify their networks again (ADR 13). */
   readonly incarnation: number;
@@ -58,7 +58,7 @@ export class TenantPeers implements PeersView {
   }
 }
 
-/** Whether its network knows all of it. A peer without a network has nothing to announce. */
+/** `true` if its network knows all of it. A peer without a network has nothing to announce. */
 export function isAcknowledged(record: PeerRecord | PeerTombstoneRecord, incarnation: number): boolean {
   if (record.network === null) return true;
   const isOfNow = (record.toldIn ?? 0) === incarnation;
@@ -69,7 +69,7 @@ export function isAcknowledged(record: PeerRecord | PeerTombstoneRecord, incarna
 export const tombstoneEndMs = ({ goneAtMs, revoked }: PeerTombstoneRecord): number =>
   Math.max(goneAtMs + limits.peerTombstoneTtlMs, ...revoked.map(({ notAfterMs }) => notAfterMs));
 
-/** By which its peer is found. */
+/** Hashes by which a peer is found. */
 const hashesOf = ({ tokens, links = [] }: PeerRecord): string[] => [
   ...tokens.map(({ hash }) => hash),
   ...links.flatMap(({ hash, redeemed }) => (redeemed === undefined ? [hash] : [hash, redeemed.tokenHash])),
@@ -81,7 +81,7 @@ export class VpnState implements VpnView {
   /** By network, the number of peers of each tenant. */
   readonly #tenants = new Map<NetworkName, Map<TenantId, number>>();
   readonly #untold = new Map<NetworkName, Map<string, PeerRecord | PeerTombstoneRecord>>();
-  /** Of what is untold, by its key. */
+  /** The network of each untold record, by its key. */
   readonly #untoldTo = new Map<string, NetworkName>();
   readonly #tombstones = new Map<string, PeerTombstoneRecord>();
   readonly incarnation: number;
@@ -172,7 +172,7 @@ export class VpnState implements VpnView {
     }
   }
 
-  /** The parts of a key. */
+  /** Takes the parts of a key. */
   delete(kind: NetworkKind, name: string, rest: string): void {
     if (!isNetworkName(name)) return;
     const network = this.#networks.get(name);
@@ -210,7 +210,7 @@ export class VpnState implements VpnView {
     this.#untoldTo.set(key, network);
   }
 
-  /** Its network has nothing to hear of it. */
+  /** Called when its network knows all of it. */
   #tell(key: string): void {
     const network = this.#untoldTo.get(key);
     if (network === undefined) return;

@@ -26,24 +26,24 @@ export interface AskOptions {
   readonly nc: NatsConnection;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
-  /** Undefined: nothing is traced. */
+  /** `undefined` if nothing is traced. */
   readonly tracer?: Tracer | undefined;
   /** Logs what senders can cause at will, but not every time. */
   readonly refusals: RateLimitedLog;
   readonly slices: Slices;
   readonly watched: Pick<StatusWatchers, 'asked' | 'followed'>;
-  /** Makes what this ask needs before its turn: keys are signed outside of turns. */
+  /** Makes the values that this ask needs before its turn: keys are signed outside of turns. */
   readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
   /**
-   * The token of the subject of this process, once the server knows that it listens there. Absent:
-   * it has none.
+   * The token of the subject of this process, once the server knows that it listens there. Absent
+   * if it has none.
    */
   readonly token?: () => string | undefined;
 }
 
 export interface AskSource {
   readonly subject: string;
-  /** The partition that an ask is for; undefined: this process does not serve it. */
+  /** The partition that an ask is for; `undefined` if this process does not serve it. */
   readonly partitionFor: (ask: Ask) => Partition | undefined;
 }
 
@@ -88,7 +88,7 @@ export function serveAsks({ subject, partitionFor }: AskSource, options: AskOpti
     );
   };
 
-  /** What the turn does is below the span of its answer. */
+  /** Runs the turn with a span below that of its answer. */
   const runTraced: Run = (ask, untilMs, respond) => {
     const attributes = { 'longshore.request_id': ask.rid };
     const span = tracer?.below(ask.trace, { name: `answer ${ask.type}`, kind: 'server', attributes });

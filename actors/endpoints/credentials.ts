@@ -22,15 +22,15 @@ export interface HostCredentialsOptions {
   /** NATS servers at the addresses that hosts use. */
   readonly natsUrls: readonly string[];
   readonly clock: Clock;
-  /** Absent: signs by the wall clock, as NATS checks it. */
+  /** By default, signs by the wall clock, as NATS checks it. */
   readonly sign?: typeof signHostJwt | undefined;
 }
 
 export interface HostCredentials {
-  /** The public key that signs them; absent where a test signs. */
+  /** The public key of the signatures; absent if a test signs. */
   readonly signer?: string;
   sign(host: HostKey, publicKey: string): Promise<string>;
-  /** Makes what an ask needs before its turn; undefined: it needs nothing. */
+  /** Makes the values that an ask needs before its turn; `undefined` if it needs none. */
   prepare(partition: Partition, ask: WriteAsk): Promise<Prepared | undefined> | undefined;
 }
 

@@ -21,7 +21,7 @@ import type { Partition } from '../partition.ts';
 import { DirectoryParts, HostDirectory, isBehind, messagesOf } from './directory.ts';
 import type { Fleet } from './fleet.ts';
 
-/** What a directory needs of the partition that it is about. */
+/** The part of a partition that its directory needs. */
 export type DirectorySource = Pick<Partition, 'number' | 'epoch' | 'committed' | 'view'>;
 
 const decodeDirectory = messageDecoder(DirectoryMessage);
@@ -81,13 +81,13 @@ export class DirectoryExchange {
     clearTimeout(this.#asking);
   }
 
-  /** Asks the owners for what this process lacks. */
+  /** Asks the owners for the hosts and servers that this process lacks. */
   refresh(): void {
     const { nc, fleet } = this.#options;
     nc.publish(subjects.directoryRefresh, versionsText(fleet.held()));
   }
 
-  /** Says which versions this process has of its own partitions. */
+  /** Announces the versions that this process has of its own partitions. */
   tell(): void {
     const own = [...this.#directories].map(([partition, directory]) => [
       String(partition.number),
@@ -117,13 +117,13 @@ export class DirectoryExchange {
     if (directory !== undefined) this.#send(directory.change(this.#versionOf(partition), host, entry));
   }
 
-  /** Called after the commit that changed who serves the network. */
+  /** Called after the commit that changed the server of the network. */
   serve(partition: DirectorySource, network: NetworkName, server: NetworkServer | null): void {
     const directory = this.#directories.get(partition);
     if (directory !== undefined) this.#send(directory.serve(this.#versionOf(partition), network, server));
   }
 
-  /** @param held what the asker has */
+  /** @param held the versions that the asker has */
   #answer(held: DirectoryVersions['versions']): void {
     for (const [partition, directory] of this.#directories) {
       const at = [this.#versionOf(partition).epoch, directory.changes] as const;

@@ -67,7 +67,7 @@ const isSame = (one: DirectoryMessage, other: DirectoryMessage): boolean =>
   one.changes === other.changes &&
   one.parts === other.parts;
 
-/** Whether who has the hosts of a partition at `held` lacks some changes up to `at`. */
+/** `true` if a process with the hosts of a partition as of `held` lacks some changes up to `at`. */
 export const isBehind = (held: DirectoryAt | undefined, at: DirectoryAt): boolean =>
   held === undefined || (held[0] === at[0] ? held[1] < at[1] : held[0] < at[0]);
 
@@ -77,7 +77,7 @@ export class HostDirectory {
   #unreadable: readonly HostKey[] = [];
   #changes = 0;
 
-  /** Since it was loaded. */
+  /** The number of changes since the load. */
   get changes(): number {
     return this.#changes;
   }
@@ -116,7 +116,9 @@ export class HostDirectory {
     return { ...version, changes, full: false, entries, removed: entry === null ? [host] : [], unreadable: [] };
   }
 
-  /** Called after the commit that changed who serves the network, which is seldom: all are sent. */
+  /**
+   * Called after the commit that changed the server of the network, which is seldom: all are sent.
+   */
   serve(version: DirectoryVersion, network: NetworkName, server: NetworkServer | null): DirectoryMessage {
     this.#changes++;
     if (server === null) this.#servers.delete(network);

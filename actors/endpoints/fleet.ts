@@ -43,7 +43,7 @@ interface HeardBeat {
 interface Version {
   readonly epoch: number;
   readonly revision: number;
-  /** All changes of the epoch up to this one are known; undefined: one was missed. */
+  /** All changes of the epoch up to this one are known; `undefined` if one was missed. */
   readonly changes: number | undefined;
 }
 
@@ -53,7 +53,7 @@ function isOlder(message: DirectoryMessage, known: Version): boolean {
   return known.changes !== undefined && message.changes < known.changes;
 }
 
-/** The changes that are known after the message; undefined: not all. */
+/** The changes that are known after the message; `undefined` if not all are. */
 function changesAfter(known: Version | undefined, { epoch, changes, full }: DirectoryMessage): number | undefined {
   if (full) return changes;
   if (known?.epoch !== epoch || known.changes === undefined) return undefined;
@@ -72,18 +72,18 @@ export interface FleetOptions {
   readonly partitions: number;
   readonly hostUnknownMs: number;
   readonly ceiling?: Capacity;
-  /** How many containers leave a drained host at once, unless its operator says otherwise. */
+  /** Containers that leave a drained host at once, unless its operator sets another number. */
   readonly drainAtOnce?: number;
-  /** How many actors processes there are. */
+  /** The number of actors processes. */
   readonly processes?: () => number;
-  /** A host that was heard before says another end of the mesh. */
+  /** Called when a host that was heard before reports another end of the mesh. */
   readonly onMeshEnd?: (host: HostKey) => void;
-  /** Another host, or none, serves the network, or differently. */
+  /** Called when another host, or none, serves the network, or when it serves it differently. */
   readonly onServer?: (network: NetworkName, hosts: ReadonlySet<HostKey>) => void;
 }
 
 export class Fleet implements FleetView {
-  /** By this clock the silence of hosts is counted. */
+  /** The clock by which the silence of hosts is counted. */
   readonly listening: ListeningClock;
   readonly placements = new Placements();
   readonly #clock: Clock;
@@ -95,7 +95,7 @@ export class Fleet implements FleetView {
   readonly #onServer: NonNullable<FleetOptions['onServer']>;
   readonly ceiling: Capacity;
   readonly #entries = new Map<HostKey, DirectoryEntry>();
-  /** Capped by the ceilings. */
+  /** Capacities, capped by the ceilings. */
   readonly #capacities = new Map<HostKey, Capacity>();
   readonly #byRegion = new Map<Region, HostKey[]>();
   readonly #versions = new Map<number, Version>();
@@ -143,13 +143,13 @@ export class Fleet implements FleetView {
     };
   }
 
-  /** What the host said last, less what was placed there since. */
+  /** The free ports that the host reported last, less those that were placed there since. */
   #freePorts(key: HostKey, heard: HeardBeat | undefined): number | null {
     if (heard?.room.ports === undefined) return null;
     return Math.max(0, heard.room.ports - Math.max(0, this.placements.ports(key) - heard.portsPlaced));
   }
 
-  /** Processes share the pace of a drain; each may move one at least. */
+  /** Processes share the limit of a drain; each may move one at least. */
   mayLeave(key: HostKey): boolean {
     const atOnce = this.#entries.get(key)?.drainAtOnce ?? this.#drainAtOnce;
     return this.placements.leaving(key) < Math.max(1, Math.floor(atOnce / Math.max(1, this.#processes())));
@@ -180,23 +180,25 @@ export class Fleet implements FleetView {
     return this.#heardAtMs.has(key) ? 'up' : 'unheard';
   }
 
-  /** The newest known session of the host; undefined: the host is unknown. */
+  /** The newest known session of the host; `undefined` if the host is unknown. */
   session(key: HostKey): number | undefined {
     const entry = this.#entries.get(key);
     return entry === undefined ? undefined : Math.max(entry.session, this.#beats.get(key)?.session ?? 0);
   }
 
-  /** Whether the owner of the host's partition has sent this process its hosts. */
+  /** `true` if the owner of the host's partition has sent this process its hosts. */
   isSynced(key: HostKey): boolean {
     return this.#versions.has(partitionOf(key, this.#partitions));
   }
 
-  /** Whether its record is damaged, so that the enrolled key is unknown. */
+  /** `true` if its record is damaged, so that the enrolled key is unknown. */
   isUnreadable(key: HostKey): boolean {
     return this.#unreadable.has(key);
   }
 
-  /** The host's end of the mesh, as it said last; null: it has none; undefined: not heard. */
+  /**
+   * The host's end of the mesh, as last reported; `null` if it has none, `undefined` if not heard.
+   */
   meshEnd(key: HostKey): MeshEnd | null | undefined {
     const heard = this.#beats.get(key);
     return heard === undefined ? undefined : (heard.mesh ?? null);
@@ -210,12 +212,12 @@ export class Fleet implements FleetView {
     return this.#servers.values();
   }
 
-  /** Whether the owner of the network has said yet who serves it. */
+  /** `true` if the owner of the network has reported its server. */
   hasHeardOf(network: NetworkName): boolean {
     return this.#versions.has(partitionOf(network, this.#partitions));
   }
 
-  /** Whether the owners of all partitions have said yet which hosts and servers there are. */
+  /** `true` if the owners of all partitions have reported their hosts and servers. */
   get hasHeardAll(): boolean {
     return this.#versions.size >= this.#partitions;
   }
@@ -231,7 +233,7 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * Whether an agent that started later has the host's session, and sends heartbeats. Then the
+   * `true` if an agent that started later has the host's session, and sends heartbeats. Then the
    * asker, which had an older session, is a second agent with the same identity.
    */
   isSuperseded(key: HostKey, held: number, newest: number): boolean {
@@ -254,8 +256,8 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * How long the host has been silent, counting only time in which this process could hear it and
-   * knew of it.
+   * Milliseconds for which the host has been silent, counting only time in which this process could
+   * hear it and knew of it.
    */
   silentMs(key: HostKey): number {
     const since = this.#heardAtMs.get(key) ?? this.#knownSinceMs.get(key);
@@ -265,9 +267,9 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * Whether a third of the other hosts of a host's region are silent too. Then this process is
-   * probably cut off, and no host is lost. Each call of `regionSilence` counts a region once, so
-   * one call serves a whole sweep.
+   * Returns a function: `true` if a third of the other hosts of a host's region are silent too.
+   * Then this process is probably cut off, and no host is lost. Each call of `regionSilence` counts
+   * a region once, so one call serves a whole sweep.
    */
   regionSilence(): (key: HostKey) => boolean {
     const counts = new Map<Region, { started: number; silent: number }>();
@@ -306,10 +308,10 @@ export class Fleet implements FleetView {
     return held;
   }
 
-  /** Whether this process knows the hosts of the partition as of this version, or a later one. */
+  /** `true` if this process knows the hosts of the partition as of this version, or a later one. */
   isUpTo(partition: number, at: DirectoryAt): boolean {
     const known = this.#versions.get(partition);
-    // What a former owner says.
+    // The version of a former owner.
     if (known !== undefined && known.epoch > at[0]) return true;
     return known?.changes !== undefined && !isBehind([known.epoch, known.changes], at);
   }
@@ -322,8 +324,8 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * Adds how long each host has been silent, for processes that have not listened as long as this
-   * one.
+   * Adds the milliseconds for which each host has been silent, for processes that have not listened
+   * as long as this one.
    */
   dated(message: DirectoryMessage): DirectoryMessage {
     const entries = message.entries.map((entry) =>
@@ -332,7 +334,7 @@ export class Fleet implements FleetView {
     return { ...message, entries };
   }
 
-  /** @returns whether it counts: the host is known, and no newer session of it is */
+  /** @returns `true` if it counts: the host is known, and no newer session of it is */
   takeHeartbeat(key: HostKey, beat: Beat): boolean {
     const before = this.#beats.get(key);
     const entry = this.#entries.get(key);
@@ -365,7 +367,7 @@ export class Fleet implements FleetView {
     return true;
   }
 
-  /** Called after a heartbeat, heard by another process, that says what the last one said. */
+  /** Called after a heartbeat, heard by another process, that repeats the last one. */
   heardAgain(key: HostKey): void {
     if (!this.#entries.has(key)) return;
     const beat = this.#beats.get(key);
@@ -398,7 +400,7 @@ export class Fleet implements FleetView {
     return true;
   }
 
-  /** Owners of the last release say none, and know none. */
+  /** Owners of the last release report none, and know none. */
   #learnServers(partition: number, servers: readonly NetworkServer[]): void {
     const after = new Map(servers.map((server) => [server.network, server]));
     const before = [...this.#servers.keys()].filter((network) => partitionOf(network, this.#partitions) === partition);

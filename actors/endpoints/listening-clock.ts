@@ -1,6 +1,6 @@
 /**
  * Counts the time in which this process could hear hosts. It stops while the process is cut off or
- * stopped: what it could not hear says nothing about any host.
+ * stopped: silence in that time says nothing about any host.
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -21,13 +21,16 @@ export class ListeningClock {
     return nowMs - this.#deafMs - (this.#deafSinceMs === undefined ? 0 : nowMs - this.#deafSinceMs);
   }
 
-  /** The connection is lost, and has been for as long as the loss takes to notice. */
+  /** Called when the connection is lost, and has been for as long as the loss takes to notice. */
   deafen(): void {
     if (this.#deafSinceMs !== undefined) return;
     this.#deafSinceMs = Math.max(this.#connectedSinceMs, this.#clock.monotonicMs() - limits.deafUnnoticedMs);
   }
 
-  /** The connection is back. Silence continues from where it was: a flapping link hides no host. */
+  /**
+   * Called when the connection is back. Silence continues from where it was: a flapping link hides
+   * no host.
+   */
   listen(): void {
     if (this.#deafSinceMs === undefined) this.deafen();
     this.#connectedSinceMs = this.#clock.monotonicMs();
@@ -35,7 +38,7 @@ export class ListeningClock {
     this.#deafSinceMs = undefined;
   }
 
-  /** The process itself was stopped for this long. */
+  /** Called when the process itself was stopped for this long. */
   stood(ms: number): void {
     if (this.#deafSinceMs === undefined) this.#deafMs += ms;
   }

@@ -21,7 +21,7 @@ export class OwnSubject {
     this.#partitions = partitions;
   }
 
-  /** What answers say of it. Undefined until the server has the subscription. */
+  /** The token for answers; `undefined` until the server has the subscription. */
   get token(): string | undefined {
     return this.#state === 'known' ? this.#token : undefined;
   }

@@ -1,4 +1,7 @@
-/** Counts what the partitions of this process have placed on each host, and what leaves it. */
+/**
+ * Counts the resources that the partitions of this process have placed on each host, and the moves
+ * off it.
+ */
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import type { PlacedAmounts, PlacementLedger } from '../domain/state.ts';
@@ -15,7 +18,7 @@ export class Placements implements PlacementLedger {
   readonly #leaving = new Map<HostKey, number>();
 
   /**
-   * What is used on a host: what is placed there, or the host's own count where that is more.
+   * The resources in use on a host: those placed there, or the host's own count if that is more.
    * Other processes place there too, and their part shows in that count alone.
    */
   used(host: HostKey, counted: Capacity | undefined): Capacity {

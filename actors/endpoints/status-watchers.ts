@@ -1,7 +1,7 @@
 /**
- * Containers whose status somebody asked for a short time ago, and tenants all of whose containers
- * somebody follows. Only their changes are announced: a gateway that waits for one asks first, and
- * asks again at intervals. A new owner knows of nobody until then.
+ * Containers whose status was requested a short time ago, and tenants whose containers a client
+ * follows. Only their changes are announced: a gateway that waits for one asks first, and asks
+ * again at intervals. A new owner knows of none until then.
  */
 import { LRUCache } from 'lru-cache';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
@@ -19,12 +19,15 @@ export class StatusWatchers {
     this.#followed = new LRUCache(options);
   }
 
-  /** Somebody asked for the status. Bounded: the one that was asked for longest ago goes first. */
+  /**
+   * Called for a request of the status. Bounded: the container whose last request is the oldest
+   * goes first.
+   */
   asked(id: ContainerId): void {
     this.#asked.set(id, true);
   }
 
-  /** Somebody follows all of the tenant's. */
+  /** Called when a client follows all containers of the tenant. */
   followed(tenant: TenantId): void {
     this.#followed.set(tenant, true);
   }

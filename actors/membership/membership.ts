@@ -108,14 +108,14 @@ export class Membership {
     return this.live().filter(mayHave);
   }
 
-  /** Whether another member has been live long enough to receive partitions. */
+  /** `true` if another member has been live long enough to receive partitions. */
   isSettled(id: MemberId): boolean {
     const other = this.#others.get(id);
     if (other?.record?.state !== 'live') return false;
     return this.#options.clock.monotonicMs() - other.knownSinceMs >= limits.memberSettledMs;
   }
 
-  /** Whether the record of another member that is not dead names the partition. */
+  /** `true` if the record of another member that is not dead names the partition. */
   isClaimed(partition: number): boolean {
     return this.#others.values().some((other) => claims(other, partition));
   }
@@ -133,7 +133,9 @@ export class Membership {
     );
   }
 
-  /** Whether the partition is named by a record of these members, and of no other that may live. */
+  /**
+   * `true` if the partition is named by a record of these members, and of no other that may live.
+   */
   isClaimedBy(partition: number, members: ReadonlySet<MemberId>): boolean {
     const claimants = this.#others.entries().filter(([, other]) => claims(other, partition));
     return claimants.length > 0 && claimants.every(([id]) => members.has(id));
@@ -226,8 +228,8 @@ export class Membership {
   }
 
   /**
-   * Whether a member is dead, as the store has it. A stale read is enough, because dead is final.
-   * If there is no key, this makes one that says dead, so that the member cannot join later.
+   * `true` if a member is dead in the store. A stale read is enough, because dead is final. If
+   * there is no key, this makes one that says dead, so that the member cannot join later.
    * @throws if the store does not answer.
    */
   async isDead(id: MemberId): Promise<boolean> {
@@ -303,7 +305,7 @@ export class Membership {
     const seen = this.#acknowledged;
     this.#acknowledged = revision;
     if (before >= seen) return;
-    // What was heard of the others has newer revisions than they will have for a while.
+    // The others will have older revisions than the known ones for a while.
     this.#others.forget();
     this.#listDueMs = -Infinity;
     this.#options.onWentBack({ seen, got: before });
@@ -318,7 +320,7 @@ export class Membership {
     this.#options.onRenewed();
   }
 
-  /** The others read most keys rarely: they hear at once what a renewal has changed. */
+  /** Announces a change of content at once, because the others read most keys rarely. */
   #tell(stored: Pick<StoredMember, 'value' | 'revision'>, content: string): void {
     this.#stored = stored;
     if (content === this.#announced) return;
@@ -377,7 +379,8 @@ export class Membership {
       this.#others.forgetAllBut(stored);
       this.#listDueMs = clock.monotonicMs() + stored.length * limits.memberListPaceMs;
     } else {
-      // Its notice was lost, or who declared it dead has died. Few members read this key.
+      // Its notice was lost, or the member that declared it dead has died. Few members read this
+      // key.
       for (const one of changed) announce(noticeOf(one));
     }
   }

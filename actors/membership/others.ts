@@ -8,14 +8,14 @@ import type { StoredMember } from './member-store.ts';
 import { contentOf, recordOf, type MemberRecord } from './record.ts';
 
 /**
- * The same of a member that was never seen to renew. It counts for nothing but what is read
+ * As `memberDoubtedMs`, for a member that was never seen to renew. It counts only for reading
  * ahead.
  */
 const unknownDoubtedMs = 200;
 
 export interface Other {
   readonly revision: number;
-  /** Undefined: the record is unreadable. */
+  /** `undefined` if the record is unreadable. */
   readonly record: MemberRecord | undefined;
   /** When this process first saw the key at this revision (monotonic). */
   readonly unchangedSinceMs: number;
@@ -26,18 +26,18 @@ export interface Other {
 
 const isDead = ({ record }: Other): boolean => record?.state === 'dead';
 
-/** Whether this process saw the member renew its lease. */
+/** `true` if this process saw the member renew its lease. */
 export const isRenewing = ({ unchangedSinceMs, knownSinceMs }: Other): boolean => unchangedSinceMs > knownSinceMs;
 
 /**
- * How long it was seen not to renew.
- * @param succeedingSinceMs since when the store takes renewals, as this process knows
+ * Milliseconds for which it was seen not to renew.
+ * @param succeedingSinceMs the time from which on the store takes renewals, as this process knows
  */
 const silentMs = ({ seenAtMs, unchangedSinceMs }: Other, succeedingSinceMs: number | undefined): number =>
   seenAtMs - Math.max(unchangedSinceMs, succeedingSinceMs ?? Infinity);
 
 /**
- * Whether it has stopped to renew its lease, or so it seems. One that was never seen to renew needs
+ * `true` if it seems to have stopped renewing its lease. One that was never seen to renew needs
  * less time for it: this process has just started, and perhaps in its place.
  */
 export function isSilent(other: Other, succeedingSinceMs: number | undefined): boolean {
@@ -63,7 +63,7 @@ export class Others {
     return [...this.#members.values()];
   }
 
-  /** @returns whether it says something else than before, apart from the renewal */
+  /** @returns `true` if its content differs from before, apart from the renewal */
   learn({ id, value, revision }: StoredMember, nowMs: number): boolean {
     const before = this.#members.get(id);
     // A replica that lags may answer with an older revision, and a notice may be late.
@@ -95,11 +95,11 @@ export class Others {
 
   /**
    * The members that this one reads at every look: the next on the ring of ids. One that was seen
-   * to stop renewing does not count, because it watches nobody: so the first that lives before any
-   * number of dead members watches all of them, and those behind them. Members that were never seen
-   * to renew are read until they are.
-   * @param succeedingSinceMs since when the store takes renewals, as this process knows
-   * @returns undefined: so many that a list of all is cheaper
+   * to stop renewing does not count, because it watches no other: so the first that lives before
+   * any number of dead members watches all of them, and those behind them. Members that were never
+   * seen to renew are read until they are.
+   * @param succeedingSinceMs the time from which on the store takes renewals, as this process knows
+   * @returns `undefined` if they are so many that a list of all is cheaper
    */
   watchedBy(self: MemberId, succeedingSinceMs: number | undefined): readonly MemberId[] | undefined {
     const others = [...this.#members].filter(([, other]) => !isDead(other));

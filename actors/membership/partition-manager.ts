@@ -70,7 +70,7 @@ export class PartitionManager {
   readonly #options: PartitionManagerOptions;
   readonly #owned = new Map<number, Owned>();
   readonly #refusals = new Map<number, Refusal>();
-  /** By partition: how many loads in a row a revoked lease interrupted. */
+  /** By partition, the number of loads in a row that a revoked lease interrupted. */
   readonly #revokedLoads = new Map<number, number>();
   #isLeaving = false;
   /** The member whose partitions are being stored again. */
@@ -108,7 +108,10 @@ export class PartitionManager {
     return all.filter((number) => this.#owned.get(number)?.phase !== 'serving' && !this.membership.isServed(number));
   }
 
-  /** Why this process is not ready; undefined: it is ready, and every partition has an owner. */
+  /**
+   * The cause for which this process is not ready; `undefined` if it is, and every partition has an
+   * owner.
+   */
   fault(): string | undefined {
     if (!this.membership.lease().isValid()) return 'the lease has lapsed';
     const unowned = this.unowned();
@@ -321,8 +324,8 @@ export class PartitionManager {
   // Partitions that this process cannot load
 
   /**
-   * During the pause, and for as long as another member has the partition: that member would hand
-   * it over, only for this one to fail again.
+   * `true` during the pause, and for as long as another member has the partition: that member would
+   * hand it over, only for this one to fail again.
    */
   #refuses(number: number): boolean {
     const refusal = this.#refusals.get(number);

@@ -1,4 +1,4 @@
-/** What a member says of itself: in its key, and in the notices that processes send each other. */
+/** The record of a member: in its key, and in the notices that processes send each other. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { decoder } from '../../lib/decode.ts';
@@ -15,7 +15,7 @@ const MemberRecord = Type.Object({
   renewal: Type.Integer(),
   /** The partitions that it serves, as a hint. The epoch record of each partition decides. */
   partitions: partitionNumbers,
-  /** Partitions that it cannot load; another member tries. Absent of a dead one. */
+  /** Partitions that it cannot load; another member tries. Absent if it is dead. */
   refused: Type.Optional(partitionNumbers),
   /** The last release looks for it at a member that lives. */
   journals: Type.Optional(Type.Literal(true)),
@@ -23,7 +23,7 @@ const MemberRecord = Type.Object({
 export type MemberRecord = Readonly<Static<typeof MemberRecord>>;
 const memberShape = Compile(MemberRecord);
 
-/** Undefined: the value is unreadable. */
+/** `undefined` if the value is unreadable. */
 export function recordOf(value: string): MemberRecord | undefined {
   const decoded = decodeValue(value, memberShape);
   return decoded.ok ? decoded.value : undefined;
@@ -32,7 +32,7 @@ export function recordOf(value: string): MemberRecord | undefined {
 export const deadRecord = (id: MemberId): string =>
   encodeValue({ id, state: 'dead', renewal: 0, partitions: [] } satisfies MemberRecord);
 
-/** What a record says, apart from how often it was renewed. */
+/** The content of a record, apart from the number of renewals. */
 export const contentOf = (record: MemberRecord | undefined): string => JSON.stringify({ ...record, renewal: 0 });
 
 const MemberNotice = Type.Object({ record: Type.String(), revision: Type.Integer({ minimum: 1 }) });
@@ -42,7 +42,7 @@ const decodeNotice = decoder(MemberNotice);
 export const noticeOf = ({ value, revision }: Pick<StoredMember, 'value' | 'revision'>): string =>
   JSON.stringify({ record: value, revision } satisfies Static<typeof MemberNotice>);
 
-/** Undefined: it says only that something changed. */
+/** `undefined` if it says only that something changed. */
 export function heardIn(notice: Uint8Array): StoredMember | undefined {
   try {
     const { record: value, revision } = decodeNotice(notice);

@@ -18,7 +18,7 @@ function mix(hash: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Undefined if there are no members. */
+/** `undefined` if there are no members. */
 export function memberFor(partition: number, members: Iterable<MemberId>): MemberId | undefined {
   let best: { readonly member: MemberId; readonly score: number } | undefined;
   for (const member of members) {

@@ -1,7 +1,7 @@
 /**
- * Messages between partitions. The actor of a peer sends the peer's network what the network should
- * store of it, until the network acknowledges; a network asks the actor of a peer that never
- * claimed its address to release it (ADR 7).
+ * Messages between partitions. The actor of a peer sends the part of the peer that its network
+ * stores, until the network acknowledges it; a network asks the actor of a peer that never claimed
+ * its address to release it (ADR 7).
  *
  * Level, not edge: after a commit that asks for it, and with every sweep, a look goes through the
  * records of a partition and finds the outstanding items. It sends only what is committed
@@ -105,8 +105,8 @@ export function questionOf(item: OutboxItem): Question {
 }
 
 /**
- * Why the network cannot accept the peer as its record has it. That answer changes the record, and
- * the item stays due. Pure.
+ * The reason for which the network cannot accept the peer as its record has it; `null` if there is
+ * none. Such an answer changes the record, and the item stays due. Pure.
  */
 export function problemOf(item: OutboxItem, { code, body }: Reply): PeerProblem | null {
   if (item.kind !== 'tell' || item.record.kind !== 'peer') return null;
@@ -115,8 +115,8 @@ export function problemOf(item: OutboxItem, { code, body }: Reply): PeerProblem 
 }
 
 /**
- * What the answer changes in this partition; undefined: nothing, and the item is due again later.
- * Pure.
+ * The change that the answer makes in this partition; `undefined` if there is none, and the item is
+ * due again later. Pure.
  */
 export function outcomeOf(
   item: OutboxItem,
@@ -179,9 +179,9 @@ interface Round {
   /** By what they are about, and the partition that they went to. */
   readonly underWay: Map<string, number>;
   readonly failures: Map<string, { readonly version: number; readonly count: number; readonly dueMs: number }>;
-  /** So many failures are worth a look for those of items that no longer exist. */
+  /** From this number of failures on, those of items that no longer exist are looked for. */
   forgetAt: number;
-  /** The lines in the order of their turns: who had one goes behind those that had none. */
+  /** The lines in the order of their turns: a line that had one goes behind those that had none. */
   turns: Set<string>;
   isLooking: boolean;
   isLookWanted: boolean;
@@ -222,9 +222,9 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
   }
 
   /**
-   * What is due: each partition that they go to has places of its own, and the lines take turns in
-   * them. So nothing waits for a partition that is away, or for a network that refuses. Each item
-   * is a step of its own, because a hundred thousand may be waiting for their next attempt.
+   * The items that are due: each partition that they go to has a limit of its own, and the lines
+   * take turns. So nothing waits for a partition that is away, or for a network that refuses. Each
+   * item is a step of its own, because a hundred thousand may be waiting for their next attempt.
    */
   function* due(round: Round, lines: Iterable<OutboxLine>): Generator<void, OutboxItem[], void> {
     const { underWay, failures } = round;
@@ -326,7 +326,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     if (isAnyTaken) look(partition);
   }
 
-  /** @returns whether the item is done. If not, it stays in the record for a later look. */
+  /** @returns `true` if the item is done; otherwise it stays in the record for a later look */
   function settle(partition: Partition, round: Round, item: OutboxItem, answer: Outcome | undefined): boolean {
     const { about, version } = item;
     const outcome = answer === undefined ? undefined : outcomeOf(item, answer);

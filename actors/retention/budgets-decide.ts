@@ -53,8 +53,8 @@ function level<Of extends Use>(uses: readonly Of[], targetBytes: number): Cut<Of
 }
 
 /**
- * How many messages a cut leaves. At least 1: the server takes a purge that keeps 0 for one without
- * a limit.
+ * The number of messages that a cut leaves. At least 1: the server takes a purge that keeps 0 for
+ * one without a limit.
  */
 export const keptBy = ({ use, toBytes }: Cut<Use>): number =>
   Math.max(1, Math.min(use.messages, Math.floor((use.messages * toBytes) / use.bytes)));

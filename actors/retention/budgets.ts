@@ -45,7 +45,7 @@ const budgetPurgeMessages = 10_000;
 /** Invalid names of tenants whose messages are purged for one host in one check. */
 const budgetNamelessPurges = 100;
 
-/** Whose messages were removed. `nobody`: no agent writes such subjects. */
+/** The owner of removed messages. `nobody`: no agent writes such subjects. */
 export type TrimmedOf = 'host' | 'tenant' | 'container' | 'nobody';
 
 export interface BudgetsOptions {
@@ -90,7 +90,7 @@ const shared: readonly Shared[] = [
     stream: streams.audit.name,
     all: subjects.allAudit,
     filterOfHost: () => subjects.allAudit,
-    // What concerns operators alone has a share as a tenant has.
+    // Lines that concern only operators have a share as a tenant has.
     filterOfTenant: (_, tenant) => (tenant === '' ? subjects.auditOfOperators : `audit.tenant.${tenant}`),
   },
   {

@@ -1,6 +1,6 @@
 /**
  * Empties journals that nobody needs any more: their member is dead, they are sealed, and the mark
- * of no partition names them. Every process looks at intervals; what it does, another may do too.
+ * of no partition names them. Every process looks at intervals; two may do the same.
  *
  * A mark names a journal before the journal has a commit of that partition, and only the member
  * itself has it named, by a write that is fenced by the partition's epoch. So a journal that was
@@ -39,7 +39,10 @@ const journalSealTtlMs = 1 * days;
 export interface JournalRetentionOptions {
   readonly nc: NatsConnection;
   readonly partitions: number;
-  /** Whether a member is dead for good. @throws where that is unknown */
+  /**
+   * Resolves to `true` if a member is dead for good.
+   * @throws if that is unknown
+   */
   readonly isDead: (member: MemberId) => Promise<boolean>;
   readonly newToken: () => string;
   readonly clock: Clock;
@@ -59,7 +62,10 @@ export function createJournalRetention(options: JournalRetentionOptions): Journa
   /** When this process first saw the journal sealed (monotonic). */
   const sealedAtMs = new Map<MemberId, number>();
 
-  /** @returns the revision of the seal; undefined: it is emptied, or not dead */
+  /**
+   * @returns the revision of the seal; `undefined` if the journal is emptied, or its member not
+   * dead
+   */
   async function sealOf(member: MemberId): Promise<number | undefined> {
     const store = createJournalStore(nc, member, newToken);
     const { value } = await store.readEpoch();

@@ -2,16 +2,16 @@ import type { JetStreamManager } from '@nats-io/jetstream';
 
 export interface Purge {
   readonly filter: string;
-  /** How many messages there are at most, and how many of the newest stay. */
+  /** `from`: the number of messages, at most; `to`: the number of the newest that stay. */
   readonly from: number;
   readonly to: number;
-  /** How many one request removes. */
+  /** The messages that one request removes. */
   readonly step: number;
 }
 
 /**
  * Purges in steps, because the server accepts no messages for the stream during a purge.
- * @returns how many messages were removed
+ * @returns the number of messages that were removed
  * @throws the signal's reason, between two steps
  */
 export async function purgeInSteps(

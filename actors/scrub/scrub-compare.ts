@@ -1,8 +1,8 @@
 /**
- * Compares what the replicas of a stream contain. Pure. A stream changes while it is read, and
- * replicas follow with a delay. So a message counts as missing in a replica only if another
- * replica had it both before and after that one was read; and callers compare twice, some time
- * apart, before they report a difference.
+ * Compares the contents of the replicas of a stream. Pure. A stream changes while it is read, and
+ * replicas follow with a delay. So a message counts as missing in a replica only if another replica
+ * had it both before and after that one was read; and callers compare twice, some time apart,
+ * before they report a difference.
  */
 
 /**
@@ -12,7 +12,7 @@ export interface ReplicaRead {
   readonly server: string;
   /** A digest of the message, by its sequence. */
   readonly held: ReadonlyMap<number, string>;
-  /** Infinity: the replica has no messages after these. */
+  /** `Infinity` if the replica has no messages after these. */
   readonly to: number;
 }
 
@@ -41,23 +41,28 @@ function sequencesOf(reads: readonly ReplicaRead[]): number[] {
   return [...all].filter((sequence) => sequence <= end);
 }
 
-/** Whether all reads show the same messages. */
+/** `true` if all reads show the same messages. */
 export function agree(reads: readonly ReplicaRead[]): boolean {
   return sequencesOf(reads).every((sequence) => new Set(reads.map((read) => valueIn(read, sequence))).size === 1);
 }
 
-/** Whether `inner` was read between two reads of `outer`. */
+/** `true` if `inner` was read between two reads of `outer`. */
 function isBetween(reads: readonly ReplicaRead[], inner: string, outer: string): boolean {
   const first = reads.findIndex(({ server }) => server === outer);
   const last = reads.findLastIndex(({ server }) => server === outer);
   return reads.slice(first + 1, last).some(({ server }) => first >= 0 && server === inner);
 }
 
-/** Whether each server was read between two reads of each other, which proves missing messages. */
+/**
+ * `true` if each server was read between two reads of each other, which proves that messages are
+ * missing.
+ */
 export const isConclusive = (reads: readonly ReplicaRead[], servers: readonly string[]): boolean =>
   servers.every((inner) => servers.every((outer) => inner === outer || isBetween(reads, inner, outer)));
 
-/** What a replica has at a sequence; undefined: its reads disagree, or there is none. */
+/**
+ * The message of a replica at a sequence; `undefined` if its reads disagree, or if there is none.
+ */
 function valueOf(reads: readonly ReplicaRead[], server: string, sequence: number): string | undefined {
   const values = new Set(readsOf(reads, server).map((read) => valueIn(read, sequence)));
   return values.size === 1 ? [...values][0] : undefined;

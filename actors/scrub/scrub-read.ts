@@ -1,5 +1,5 @@
 /**
- * Reads of a stream that tell which replica answered. Any replica may answer a direct read; but
+ * Reads of a stream that find out which replica answered. Any replica may answer a direct read; but
  * with NATS message tracing each server that the request passes reports it, and the last of them is
  * the one that answered.
  */
@@ -17,7 +17,7 @@ import { decoder } from '../../lib/decode.ts';
 const decodeTrace = decoder(
   Type.Object({
     server: Type.Object({ name: Type.String() }),
-    /** To how many servers it forwarded the message. */
+    /** The number of servers to which it forwarded the message. */
     hops: Type.Optional(Type.Integer()),
   }),
 );

@@ -45,7 +45,7 @@ const scrubDivergentPages = 16;
 export type Divergence = Record<Finding['what'], number>;
 
 export type ScrubResult =
-  /** One replica: there is nothing to compare. */
+  /** There is one replica, and nothing to compare. */
   | { readonly outcome: 'alone' }
   | {
       /** Partial: some replica was away, was catching up, or did not answer. */

@@ -17,7 +17,7 @@ export interface ScrubOptions {
   readonly nc: NatsConnection;
   /** The partitions that this process serves. */
   readonly owned: () => Iterable<number>;
-  /** 0: never. */
+  /** 0 for never. */
   readonly intervalMs: number;
   readonly confirmMs?: number;
   readonly clock: Clock;

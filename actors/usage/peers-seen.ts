@@ -1,6 +1,6 @@
 /**
- * How hosts saw the VPN peers that they serve, last. It is in memory alone. Hosts know an owner by
- * the name of its memory, and send all of it again to one that is new to a partition.
+ * The last reports of hosts about the VPN peers that they serve, in memory only. Hosts know an
+ * owner by the name of its memory, and send all of it again to one that is new to a partition.
  */
 import { LRUCache } from 'lru-cache';
 import type { PeerId } from '../../schemas/ids.ts';

@@ -1,7 +1,7 @@
 /**
- * Puts what hosts report into the stream USAGE. A message holds absolute sums that only grow, so
- * this needs no fence: of two owners the second is refused by the compare-and-set, reads what the
- * first has put, and merges its own (ADR 40).
+ * Puts the usage that hosts report into the stream USAGE. A message holds absolute sums that only
+ * grow, so this needs no fence: of two owners the second is refused by the compare-and-set, reads
+ * what the first has put, and merges its own (ADR 40).
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { LRUCache } from 'lru-cache';
@@ -28,7 +28,7 @@ const usageRememberedBytes = 32 * MiB;
 const decodeDay = decoder(UsageDay);
 
 interface Stored {
-  /** Of the stream; 0: there is none. */
+  /** The sequence in the stream; 0 if there is none. */
   readonly sequence: number;
   readonly day: UsageDay;
   readonly bytes: number;
@@ -68,7 +68,8 @@ export function createUsageStore(nc: NatsConnection): UsageStore {
 
   const put = async (subject: string, items: readonly OwnedItem[]): Promise<'stored' | 'too large'> => {
     for (let attempt = 1; ; attempt++) {
-      // What is remembered may be outdated, and so may a replica's answer: then the put is refused.
+      // The remembered message may be outdated, and so may a replica's answer: then the put is
+      // refused.
       const before = known.get(subject) ?? (await read(subject));
       known.delete(subject);
       const day = merged(before.day, items);

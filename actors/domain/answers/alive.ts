@@ -1,4 +1,4 @@
-/** Which request has an `Idempotency-Key` now. Pure. */
+/** The request that an `Idempotency-Key` belongs to now. Pure. */
 import type { ContainerRecord, TombstoneRecord } from '../../../schemas/api/container.ts';
 import type { AnswerRecord } from '../../../schemas/records/kept-answer.ts';
 import type { TenantView } from '../tenant/state.ts';

@@ -49,7 +49,7 @@ export function get(state: PartitionView, ask: Extract<Ask, { type: 'answer.get'
   return answer(data('ok', { body, sealed: secret?.sealed ?? null }));
 }
 
-/** With its head. Undefined: the container is gone. */
+/** The body, with its head; `undefined` if the container is gone. */
 function bodyOf(state: PartitionView, { tenant, answer: kept }: AnswerRecord, context: TurnContext) {
   if (kept.kind === 'body') return kept.body;
   const { id } = kept;
@@ -59,7 +59,7 @@ function bodyOf(state: PartitionView, { tenant, answer: kept }: AnswerRecord, co
   return headed(state, ask, answer({ code: 'ok', body, repeat: { kind: 'container', tenant, id } })).reply.body;
 }
 
-/** Undefined: the write may be decided; its key was not used. */
+/** The refusal of a write whose key was used; `undefined` if the write may be decided. */
 export function refusalOf(state: PartitionView, ask: WriteAsk, context: TurnContext): Turn | undefined {
   if (!isRepeatable(ask)) return undefined;
   const tenant = state.tenant(ask.tenant);
@@ -75,7 +75,7 @@ export function refusalOf(state: PartitionView, ask: WriteAsk, context: TurnCont
   );
 }
 
-/** Ids of the resources whose secrets a write ends; `all`: and of what is below it. */
+/** The resource whose secrets a write ends; `all` includes those below it. */
 function endedBy(ask: WriteAsk): { readonly of: string; readonly all: boolean } | undefined {
   switch (ask.type) {
     case 'key.remove':
@@ -119,7 +119,7 @@ function recordOf({ tenant, repeatable: once }: Repeatable, { reply }: Turn, { n
   };
 }
 
-/** With what a write ends or keeps of answers: a kept one is in the commit of its write. */
+/** Adds the answers that a write ends or keeps: a kept one is in the commit of its write. */
 export function withKept(state: PartitionView, ask: WriteAsk, turn: Turn, context: TurnContext): Turn {
   if (!isSuccess(turn.reply)) return turn;
   const records = [...endedRecords(state, ask), ...(isRepeatable(ask) ? [recordOf(ask, turn, context)] : [])];
@@ -127,7 +127,7 @@ export function withKept(state: PartitionView, ask: WriteAsk, turn: Turn, contex
   return { ...turn, changes: { ...turn.changes, records: [...turn.changes.records, ...records] } };
 }
 
-/** Those whose time is over; they are in the order in which they were made. */
+/** Answers whose time is over; they are in the order in which they were made. */
 export function expiredAnswers(state: PartitionView, nowMs: number): Changes {
   const deletes: string[] = [];
   for (const { tenant, key, untilMs } of state.answers()) {

@@ -1,6 +1,6 @@
 /**
- * The lines that writes leave in the audit (ADR 42). A write of the API has one, whatever became of
- * it; what partitions tell each other, and what the system does by itself, has none.
+ * The lines that writes leave in the audit (ADR 42). A write of the API has one, whatever its
+ * outcome; messages between partitions, and changes that the system makes by itself, have none.
  */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
@@ -38,13 +38,13 @@ export const linesOf = (ask: WriteAsk, reply: Reply, nowMs: number): readonly Li
   ];
 };
 
-/** Whom a write concerns: its tenant, or operators alone. */
+/** The subject of a line, and the tenant that the write concerns; `null` if only operators. */
 function placeOf(ask: WriteAsk): { readonly subject: string; readonly tenant: TenantId | null } {
   if ('tenant' in ask) return { subject: subjects.auditOfTenant(ask.tenant), tenant: ask.tenant };
   return { subject: subjects.auditOfOperators, tenant: null };
 }
 
-/** The ids of what a write made, which its path does not name. */
+/** The ids of the resources that a write made, which its path does not name. */
 function madeBy(
   ask: WriteAsk,
   { repeat }: Reply & { readonly repeat?: { readonly id: string } },

@@ -14,7 +14,7 @@ import { hashesOf } from './state.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-/** Idempotent: what is there keeps, but is unused for no longer than from now on. */
+/** Idempotent. A content that no container uses is stored again, for its time begins again. */
 export function put(state: PartitionView, ask: Of<'file.put'>, context: TurnContext): Turn {
   const { files } = state.tenant(ask.tenant);
   const stale = context.nowMs - limits.fileUnusedMs / 2;
@@ -53,7 +53,10 @@ export function get(state: PartitionView, { tenant: id, hashes, host }: Of<'file
     : refuse('internal', 'the stored content of a file is missing or damaged: write the document again, with it');
 }
 
-/** A document whose files were not put, or so long ago that they are gone; undefined: go on. */
+/**
+ * The refusal of a document whose files were not put, or so long ago that they are gone;
+ * `undefined` if all are there.
+ */
 export function refusalOfMissing(
   state: PartitionView,
   { tenant, declaration }: Of<'spec.put'> | Of<'spec.create'>,
@@ -65,11 +68,11 @@ export function refusalOfMissing(
     : refuse('unavailable', 'the contents of its files did not arrive: send the request again');
 }
 
-/** Contents that no container has used for long. */
+/** Deletes contents that no container has used for long. */
 export function expiredFiles(state: PartitionView, nowMs: number): Changes {
   const deletes: string[] = [];
   for (const { tenant, files, damaged } of state.tenantsWithUnusedFiles()) {
-    // What a damaged container is made from is unknown.
+    // The files of a damaged container are unknown.
     if (damaged.size > 0) continue;
     for (const sha256 of files.unused) {
       if (deletes.length >= limits.sweepChanges) return { ...noChanges, deletes };

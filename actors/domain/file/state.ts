@@ -3,9 +3,9 @@ import type { FileRecord, FileUses } from '../../../schemas/api/fields/files-par
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 
 export interface FilesView {
-  /** By hash; null: the record is damaged. */
+  /** By hash; `null` if the record is damaged. */
   readonly records: ReadonlyMap<string, FileRecord | null>;
-  /** Of all records. */
+  /** Bytes of all records. */
   readonly bytes: number;
   /** Hashes that no container uses. */
   readonly unused: ReadonlySet<string>;
@@ -18,7 +18,7 @@ const sidesOf = (record: ContainerRecord | undefined): readonly FileUses[] => [
   record?.update?.previous?.spec.files ?? none,
   ...(record?.versions?.list ?? []).map(({ differs }) => differs.files ?? none),
 ];
-/** Of all contents that a container is made from, or may go back to. */
+/** Hashes of all contents that a container is made from, or may go back to. */
 export const hashesOf = (record: ContainerRecord | undefined): ReadonlySet<string> =>
   new Set(sidesOf(record).flatMap((files) => Object.values(files).map(({ sha256 }) => sha256)));
 
@@ -26,7 +26,7 @@ export class TenantFiles implements FilesView {
   readonly records = new Map<string, FileRecord | null>();
   readonly unused = new Set<string>();
   bytes = 0;
-  /** By hash, how many containers use it. */
+  /** By hash, the number of containers that use it. */
   readonly #users = new Map<string, number>();
 
   put(sha256: string, record: FileRecord | null): void {
@@ -42,7 +42,7 @@ export class TenantFiles implements FilesView {
     this.unused.delete(sha256);
   }
 
-  /** A container is put, changed or taken out. */
+  /** Called when a container is put, changed or removed. */
   note(before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
     const [old, next] = [sidesOf(before), sidesOf(after)];
     // Most changes are reports.

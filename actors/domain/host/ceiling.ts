@@ -1,7 +1,7 @@
 /**
- * How much a host may offer. Its agent says what it has, and a hostile one may say anything: with
- * room for everything, all placements come to it. So the operator sets a ceiling, for the platform
- * and for single hosts. Pure.
+ * The ceiling of the capacity that a host may offer. Its agent reports the capacity, and a hostile
+ * one may report anything: with room for everything, it would get all placements. So the operator
+ * sets a ceiling, for the platform and for single hosts. Pure.
  */
 import type { Capacity, HostCeiling, HostFault, HostRecord } from '../../../schemas/api/host.ts';
 

@@ -36,7 +36,7 @@ import { firstSession, isEnrolled } from './sender.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-/** What every actors process keeps of it. */
+/** The part of a host that every actors process keeps. */
 export const directoryEntry = (record: HostRecord): DirectoryEntry => ({
   key: record.key,
   region: record.region,
@@ -100,7 +100,8 @@ const shown = (code: 'ok' | 'created' | 'accepted', record: HostRecord, context:
   answer(data(code, hostView(record, context.fleet)), changes);
 
 /**
- * Rises, also above what was given and then forgotten by a restore: an agent remembers the highest.
+ * A number that rises, also above those that a restore has forgotten: an agent remembers the
+ * highest.
  */
 const raised = (number: number, { nowMs }: TurnContext): number => Math.max(number + 1, nowMs);
 
@@ -185,7 +186,7 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
 
 const totalOf = (drainTotal: number | undefined) => (drainTotal === undefined ? {} : { drainTotal });
 
-/** Absent fields stay unchanged; null goes back to the platform's value. */
+/** Absent fields stay unchanged; `null` goes back to the platform's value. */
 function changedCeiling(before: HostCeiling | undefined, update: HostUpdate): HostCeiling | undefined {
   const ceiling = {
     cpu_millis: update.max_cpu_millis === undefined ? before?.cpu_millis : update.max_cpu_millis,
@@ -211,7 +212,7 @@ const forgotten = (record: HostRecord, context: TurnContext): Changes => ({
   effects: [{ kind: 'directory', host: record.key, entry: null }],
 });
 
-/** As far as the control plane can know, no container of the platform runs there. */
+/** `true` if, as far as the control plane can know, no container of the platform runs there. */
 function isEmptied(record: HostRecord, fleet: FleetView): boolean {
   // It never said hello, so no container was ever placed there.
   if (record.capacity === null) return true;
@@ -246,8 +247,8 @@ export function remove(state: PartitionView, ask: Of<'host.remove'>, context: Tu
 }
 
 /**
- * Is the token good for this host now? Asked before a key is signed for it, and decided again in
- * the turn.
+ * `true` if the token is good for this host now. Checked before a key is signed for it, and decided
+ * again in the turn.
  */
 export function mayEnrol(state: PartitionView, ask: Of<'host.enrol'>, nowMs: number): boolean {
   const record = state.host(ask.host);
@@ -259,8 +260,9 @@ export function mayEnrol(state: PartitionView, ask: Of<'host.enrol'>, nowMs: num
 }
 
 /**
- * Would what is signed for this key now be refused with what was signed before the revocation? NATS
- * compares by whole seconds, and refuses what was signed in the second of the revocation too.
+ * `true` if credentials that are signed for this key now would be refused with those from before
+ * the revocation. NATS compares by whole seconds, and refuses those of the second of the revocation
+ * too.
  */
 export const isJustRevoked = (state: PartitionView, publicKey: string, nowMs: number): boolean => {
   const revoked = state.revokedKeys().get(publicKey);
@@ -291,8 +293,8 @@ export function enrol(
     join,
     updatedAtMs: context.nowMs,
   };
-  // The key before is believed no more, from this commit on; the servers refuse it as that of a
-  // removed host.
+  // The former key is not accepted from this commit on; the servers refuse it as that of a removed
+  // host.
   const replaced = isSameKey ? [] : revokedKey(record, context);
   const changes = stored(next);
   return answer(data('created', { host: record.key, region: record.region, ...enrolment }), {
@@ -306,8 +308,8 @@ const renewalsNow = ({ renewals = [] }: HostRecord, nowMs: number) =>
   renewals.filter(({ atMs }) => atMs + limits.renewSkewMs >= nowMs);
 
 /**
- * May this key have credentials again after those before have expired? Asked before they are
- * signed, and decided again in the turn.
+ * `true` if this key may have credentials again after those before have expired. Checked before
+ * they are signed, and decided again in the turn.
  */
 export function mayRenew(state: PartitionView, ask: Of<'host.renew'>, nowMs: number): boolean {
   const record = state.host(ask.host);
@@ -359,7 +361,7 @@ export interface Silence extends TurnContext {
   readonly silentMs: (host: HostKey) => number;
   readonly regionIsSilent: () => boolean;
   readonly hostLostMs: number;
-  /** Absent: that of the limits. */
+  /** By default, that of the limits. */
   readonly fenceMarginMs?: number;
 }
 
@@ -380,9 +382,9 @@ export function observeSilence(record: HostRecord, context: Silence): Changes {
 }
 
 /**
- * A fenced host's agent, where it and its engine live, has stopped every container by now: by both
- * clocks it has had no contact for as long as it takes. Where it never stops them by itself, only
- * the operator can know (ADR 14).
+ * `true` if a fenced host's agent, where it and its engine live, has stopped every container by
+ * now: by both clocks it has had no contact for as long as it takes. If it never stops them by
+ * itself, only the operator can know (ADR 14).
  */
 function hasStopped({ key, fencedAtMs, stopsAfterMs }: HostRecord, context: Silence): boolean {
   if (fencedAtMs === undefined || stopsAfterMs == null) return false;

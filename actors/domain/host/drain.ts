@@ -1,4 +1,4 @@
-/** What one partition still has on a host that is drained. Pure. */
+/** The containers that one partition still has on a host that is drained. Pure. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { DrainBlock, DrainShare } from '../../../schemas/api/drain.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
@@ -33,7 +33,7 @@ export function drain(state: PartitionView, { of }: Extract<Ask, { type: 'host.d
   return answer(data('ok', share));
 }
 
-/** Undefined: it moves, or will when it is its turn. */
+/** The obstacle to its move; `undefined` if it moves, or will when it is its turn. */
 function blockOf(
   state: PartitionView,
   record: ContainerRecord,

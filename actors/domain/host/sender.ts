@@ -1,6 +1,6 @@
 /**
- * Whether a message comes from the agent that is enrolled for its host now (invariant A7, ADR 22).
- * Pure.
+ * Checks that a message comes from the agent that is enrolled for its host now (invariant A7, ADR
+ * 22). Pure.
  */
 import type { HostRecord } from '../../../schemas/api/host.ts';
 import { days } from '../../../schemas/limits/units.ts';
@@ -22,5 +22,5 @@ export const isEnrolled = (host: Pick<HostRecord, 'publicKey'> | undefined, { us
  */
 export const highestSession = (given: number, nowMs: number): number => Math.max(given, nowMs + sessionAheadMs);
 
-/** Where the sessions of another key begin: above all that an agent of the key before may name. */
+/** The first session of another key: above all that an agent of the former key may name. */
 export const firstSession = (given: number, nowMs: number): number => highestSession(given, nowMs) + 1;

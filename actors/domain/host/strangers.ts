@@ -1,8 +1,8 @@
 /**
- * Which strangers of a host may go: containers that the host has and its desired set does not list.
- * Only those that the control plane gave away itself may: a container that is placed elsewhere,
- * waits for a host, or was deleted. Only an operator may remove a container that the control plane
- * does not know, or knows from before a restore (invariant A4). Pure.
+ * Decides which strangers of a host may go: containers that the host has and its desired set does
+ * not list. Only those that the control plane gave away itself may: a container that is placed
+ * elsewhere, waits for a host, or was deleted. Only an operator may remove a container that the
+ * control plane does not know, or knows from before a restore (invariant A4). Pure.
  */
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
@@ -39,8 +39,9 @@ export function goneFrom(
 }
 
 /**
- * When the container was moved, or prepared elsewhere, after the placement that the host's copy was
- * made under; or this copy was given up. A copy of a later placement is not known here.
+ * The times at which the container was moved, or prepared elsewhere, after the placement that the
+ * host's copy was made under; or at which this copy was given up. A copy of a later placement is
+ * not known here.
  */
 function goneAtMs(
   record: ContainerRecord,
@@ -60,6 +61,8 @@ function goneAtMs(
   return times;
 }
 
-/** What a verdict rests on, which has to be committed before the host hears it (invariant A3). */
+/**
+ * The keys that a verdict rests on, which must be committed before the host gets it (invariant A3).
+ */
 export const keysOf = (strangers: readonly Stranger[]): string[] =>
   strangers.map(({ tenant, id }) => keys.container(tenant, id));

@@ -1,5 +1,6 @@
 /**
- * Whether a host may say what a container has used, or a VPN peer has sent (invariant A7). Pure.
+ * Decides whether a host may report the usage of a container, or the traffic of a VPN peer
+ * (invariant A7). Pure.
  */
 import type { Capacity } from '../../../schemas/api/host.ts';
 import type { ContainerId, HostKey, PeerId } from '../../../schemas/ids.ts';
@@ -9,11 +10,11 @@ import type { PartitionView } from '../state.ts';
 import type { FleetView } from '../turn.ts';
 
 export type UsageVerdict =
-  /** `name`: undefined if it is a peer, or a release before removed the container. */
+  /** `name`: `undefined` if it is a peer, or if a release before removed the container. */
   | { readonly kind: 'accepted'; readonly name: string | undefined }
   /** Another host serves the peer's network now; this one may have served it before. */
   | { readonly kind: 'served before' }
-  /** `unreadable`: the record is damaged, so nobody knows. */
+  /** `unreadable`: the record is damaged, so this can't be decided. */
   | { readonly kind: 'refused' | 'unreadable' };
 
 interface Places {
@@ -22,11 +23,11 @@ interface Places {
 }
 
 /**
- * Only of containers that were placed on it, as their record says, or their tombstone in the seven
- * days after their removal, and no more than fits in an hour; and of peers of the VPN networks that
- * it serves.
+ * Accepts usage only of containers that were placed on the host, as their record says, or their
+ * tombstone in the seven days after their removal, and no more than fits in an hour; and of peers
+ * of the VPN networks that it serves.
  *
- * @param most what a host is believed to offer at most
+ * @param most the maximum that a host is believed to offer
  */
 export function judgeUsage(
   places: Places,
@@ -46,7 +47,7 @@ export function judgeUsage(
   return history.includes(host) ? { kind: 'accepted', name } : { kind: 'refused' };
 }
 
-/** Whether the host may say how it sees the peer. */
+/** Decides whether the host may report how it sees the peer. */
 export function judgePeer(
   { state, fleet }: Places,
   host: HostKey,

@@ -1,5 +1,5 @@
 /**
- * Allocates addresses: a reservation, which becomes a lease when the peer's actor tells of its peer
+ * Allocates addresses: a reservation, which becomes a lease when the peer's actor reports the peer
  * (ADR 7). Pure.
  */
 import type { Ask } from '../../../schemas/wire/asks.ts';

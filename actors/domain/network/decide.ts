@@ -65,7 +65,7 @@ export function create(state: PartitionView, ask: Of<'network.create'>, context:
   return answer(shown('created', record, network), stored(record));
 }
 
-/** However it is written. */
+/** `true` if both are the same pool, however they are written. */
 function isSamePool(one: string | null, other: string | null): boolean {
   const [first, second] = [one, other].map((text) => (text === null ? undefined : parseCidr(text)));
   return one === other || (first !== undefined && second !== undefined && formatCidr(first) === formatCidr(second));
@@ -109,7 +109,7 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   return changed(found, next);
 }
 
-/** Those of the network that files of peers show; a proxy that is an address may have a route. */
+/** The fields that files of peers show; a proxy that is an address may have a route. */
 const shownInFiles = ({ settings, wireguard, ca, host }: NetworkRecord) => {
   const { tenants: _tenants, proxy, tenant_network: joins = true, ...others } = settings;
   const isServed = joins && host !== undefined;
@@ -124,7 +124,7 @@ const noted = (before: NetworkRecord, after: NetworkRecord): NetworkRecord => ({
     : after.updatedAtMs,
 });
 
-/** What the other partitions must know of it goes with the change. */
+/** Stores the change, and notifies the other partitions if it concerns them. */
 function changed({ network, record: before }: Found, next: NetworkRecord): Turn {
   const after = noted(before, next);
   const reply = shown('ok', after, network);
@@ -210,7 +210,7 @@ export function material(state: PartitionView, ask: Of<'network.material'>): Tur
   return 'refusal' in found ? found.refusal : answer(materialOf(found.record, ask.known));
 }
 
-/** Those that a peer holds; `next` is the first that the next page has to give. */
+/** Leases that a peer holds; `next` is the first of the next page. */
 export function leases(state: PartitionView, ask: Of<'network.leases'>): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
@@ -221,7 +221,7 @@ export function leases(state: PartitionView, ask: Of<'network.leases'>): Turn {
   return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"next":${next?.index ?? null}}` });
 }
 
-/** The first that is not before this serial. */
+/** The index of the first serial that is not before this one. */
 function positionOf(serials: readonly string[], serial: string): number {
   let [from, to] = [0, serials.length];
   while (from < to) {
@@ -232,7 +232,7 @@ function positionOf(serials: readonly string[], serial: string): number {
   return from;
 }
 
-/** A serial as a revocation list has it; undefined where it need not be there, or not yet. */
+/** The entry of a serial in a revocation list; `undefined` if it need not be there, or not yet. */
 function entryOf(network: KnownNetwork, serial: string, nowMs: number): RevocationEntry | undefined {
   const { revoked, pausable } = network.refusable();
   const record = revoked.get(serial);
@@ -253,8 +253,8 @@ function entryOf(network: KnownNetwork, serial: string, nowMs: number): Revocati
 }
 
 /**
- * Revoked, or of a peer that is disabled, expired or of a tenant that is not served, and not past
- * its own end.
+ * Certificates that are revoked, or of a peer that is disabled, expired or of a tenant that is not
+ * served, and that have not ended by themselves.
  */
 export function revocations(state: PartitionView, ask: Of<'network.revocations'>, { nowMs }: TurnContext): Turn {
   const found = find(state, ask);

@@ -1,6 +1,6 @@
 /**
- * What peers' actors tell their network, and what happens to reservations without a peer (ADR 7).
- * Pure.
+ * Takes what peers' actors report to their network, and decides about reservations without a peer
+ * (ADR 7). Pure.
  */
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';
@@ -145,9 +145,9 @@ const leaseOf = (
 });
 
 /**
- * The tenant's actor answers that the peer is not there: the address is free, if it is still this
- * one that has it. A lease that was held before a restore, of a peer that is not there: its
- * certificates are refused.
+ * Called when the tenant's actor answers that the peer is not there: the address is free, if it is
+ * still this one that has it. The certificates of a lease that was held before a restore are
+ * refused.
  */
 export function lapse(state: PartitionView, asked: LeaseRecord, { nowMs }: Pick<TurnContext, 'nowMs'>): Changes {
   const network = state.vpn.network(asked.network);

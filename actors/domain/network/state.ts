@@ -11,7 +11,7 @@ const firstIndex = 2;
 
 export interface KnownNetwork {
   readonly name: NetworkName;
-  /** Undefined where there is none of this name, or it is damaged. */
+  /** `undefined` if there is none of this name, or if it is damaged. */
   readonly record: NetworkRecord | undefined;
   readonly isDamaged: boolean;
   /** Addresses that are reserved or allocated, those of damaged leases too. */
@@ -30,18 +30,18 @@ export interface KnownNetwork {
    */
   freeIndex(last: number): number | undefined;
   isRevoked(serial: string): boolean;
-  /** Whether peers of this tenant may connect, as far as the record says. */
+  /** `true` if peers of this tenant may connect, as far as the record says. */
   serves(tenant: TenantId): boolean;
   refusable(): Refusable;
   /** Serials that have been kept long enough. */
   outlived(nowMs: number): string[];
 }
 
-/** What a revocation list may have to name. */
+/** Certificates that a revocation list may have to name. */
 export interface Refusable {
   /** In order. */
   readonly serials: readonly string[];
-  /** Null: its record is damaged, and it is refused all the same. */
+  /** `null` if its record is damaged: the certificate is refused all the same. */
   readonly revoked: ReadonlyMap<string, RevokedRecord | null>;
   /**
    * By serial: leases whose peer is disabled, will expire, or is of a tenant that is not served.
@@ -58,7 +58,7 @@ export class NetworkState implements KnownNetwork {
   readonly name: NetworkName;
   #record: NetworkRecord | undefined;
   #isDamaged = false;
-  /** Undefined: every tenant. */
+  /** `undefined` for every tenant. */
   #served: ReadonlySet<TenantId> | undefined;
   /**
    * A byte for each index, empty before the first: searched natively, the largest pool takes

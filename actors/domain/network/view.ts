@@ -1,4 +1,4 @@
-/** How a network is shown. Pure. */
+/** A network as it is shown. Pure. */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import { lastIndex, parseCidr, serverIndex } from '../../../schemas/cidr.ts';
 import { leadsOut, type KeptCertificate, type NetworkRecord, type NetworkView } from '../../../schemas/api/network.ts';
@@ -32,7 +32,7 @@ export const networkView = (record: NetworkRecord, allocated: number): NetworkVi
   updated_at: timestamp(record.updatedAtMs),
 });
 
-/** What other partitions must know of it; undefined: no host serves it. */
+/** The part of it that other partitions need; `undefined` if no host serves it. */
 export function serverOf({ name, host, settings, wireguard }: NetworkRecord): NetworkServer | undefined {
   if (host === undefined) return undefined;
   const { wireguard_port: port, mtu, ipv4_pool, ipv6_pool, tenants, routes } = settings;

@@ -1,4 +1,6 @@
-/** What a tenant asks of its VPN peers, and what a network asks about one. Pure: see turn.ts. */
+/**
+ * Decides what tenants ask of their VPN peers, and what networks ask about them. Pure: see turn.ts.
+ */
 import { limits } from '../../../schemas/limits.ts';
 import type { PeerCount } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -41,7 +43,7 @@ type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const nameTaken = invalid({ name: ['has already been taken'] });
 
-/** Why the tenant can have no further peer of this name. */
+/** The refusal of a further peer of this name; `undefined` if the tenant can have one. */
 function refusalOf(tenant: TenantView, name: string, context: TurnContext): Turn | undefined {
   if (tenant.settingsDamaged) return damagedTenant;
   if (tenant.peers.names.has(name)) return nameTaken;
@@ -155,7 +157,8 @@ export function tombstoneAbsent(state: PartitionView, ask: Of<'peer.forgo'>, con
 }
 
 /**
- * The network acknowledged it. The record stays, because a restore may make the network forget.
+ * Marks the revocations that the network acknowledged. They stay, because a restore may make the
+ * network forget them.
  */
 function acknowledged(revoked: readonly PeerRevocation[], sent: ReadonlySet<string>, incarnation: number) {
   const marked = revoked.map((one) => (sent.has(one.serial) ? { ...one, toldIn: incarnation } : one));
@@ -203,8 +206,8 @@ export function get(state: PartitionView, ask: Of<'peer.get'>, context: TurnCont
 }
 
 /**
- * Of a disabled or expired one too, unless a token asks: what that is good for is the gateway's to
- * say.
+ * Also answers for a disabled or expired peer, unless a token asks: the gateway decides what such a
+ * peer may still do.
  */
 export function material(state: PartitionView, ask: Of<'peer.material'>, { nowMs }: TurnContext): Turn {
   const found = find(state, ask);
@@ -223,7 +226,7 @@ export const list = (state: PartitionView, ask: Of<'peer.list'>, context: TurnCo
     render: (record) => JSON.stringify(peerView(record, context, ask.endpoints ?? false)),
   });
 
-/** For metrics: of all tenants of the partition. */
+/** Counts the peers of all tenants of the partition, for metrics. */
 export function count(state: PartitionView, { nowMs }: TurnContext): Turn {
   const counts = { active: 0, disabled: 0, expired: 0 };
   let earliest: number | null = null;

@@ -38,7 +38,10 @@ export function tokenRemove(state: PartitionView, ask: Of<'peer.token.remove'>, 
 
 export const notGood = refuse('unauthenticated');
 
-/** What a token of this peer, or of who redeemed a link to it, opens now; undefined: nothing. */
+/**
+ * The scope of a token of this peer, or of a link to it that was redeemed; `undefined` if it opens
+ * nothing now.
+ */
 export function scopeOf(record: PeerRecord, tokenHash: string, nowMs: number): TokenScope | undefined {
   if (peerStateOf(record, nowMs) !== 'active') return undefined;
   const token = aliveTokens(record, nowMs).find(({ hash }) => hash === tokenHash);

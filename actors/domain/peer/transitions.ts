@@ -25,7 +25,7 @@ export const damaged = refuse('internal', 'the record of this peer is damaged; c
 export const shown = (code: 'ok' | 'created', record: PeerRecord, context: TurnContext): Reply =>
   data(code, peerView(record, context, true));
 
-/** Its network has to hear of it. */
+/** The changes for a record of which its network must be notified. */
 export const told = (record: PeerRecord | PeerTombstoneRecord): Changes => ({
   records: [record],
   deletes: [],
@@ -33,7 +33,7 @@ export const told = (record: PeerRecord | PeerTombstoneRecord): Changes => ({
   effects: [{ kind: 'outbox' }],
 });
 
-/** Nothing that its network or a file shows. */
+/** The changes for a record whose network and files stay the same. */
 export const kept = (record: PeerRecord): Changes => ({ records: [record], deletes: [], events: [], effects: [] });
 
 export const withNext = (record: PeerRecord, next: Partial<PeerRecord>, { nowMs }: TurnContext): PeerRecord => ({
@@ -56,8 +56,8 @@ export const revocation = (
 ): PeerRevocation => ({ serial, notAfterMs, atMs: nowMs, reason });
 
 /**
- * The certificate in use, expired or not (network/learn.ts rests on it), and what else was issued
- * and is still good.
+ * Revokes the certificate in use, expired or not (network/learn.ts rests on it), and the others
+ * that are still good.
  */
 export const revokeAll = (record: PeerRecord, reason: RevocationReason, context: TurnContext): PeerRevocation[] => [
   ...stillRefused(record.revoked, context),

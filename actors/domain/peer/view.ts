@@ -1,4 +1,4 @@
-/** How the API shows a peer, and what its network learns about it. Pure. */
+/** A peer as the API shows it, and as its network learns about it. Pure. */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { CertificateRef } from '../../../schemas/api/network.ts';
@@ -33,7 +33,7 @@ export const linkEndMs = ({ redeemed, expiresAtMs }: PeerLink): number =>
 export const aliveLinks = ({ links = [], wireguard }: PeerRecord, nowMs: number): PeerLink[] =>
   links.filter((link) => link.publicKey === wireguard.publicKey && linkEndMs(link) > nowMs);
 
-/** @param showsEndpoint whether the asker may know from where the device connects */
+/** @param showsEndpoint `true` if the asker may know from where the device connects */
 export const peerView = (
   record: PeerRecord,
   { nowMs, peerSeen }: Pick<TurnContext, 'nowMs' | 'peerSeen'>,
@@ -75,7 +75,7 @@ const adviceOn: Readonly<Record<PeerProblem, string>> = {
 
 const refOf = ({ serial, notAfterMs }: CertificateRef): CertificateRef => ({ serial, notAfterMs });
 
-/** Those that the network has not acknowledged, in this incarnation of the cluster. */
+/** Revocations that the network has not acknowledged, in this incarnation of the cluster. */
 export const unacknowledgedOf = (revoked: readonly PeerRevocation[], incarnation: number): PeerRevocation[] =>
   revoked.filter(({ toldIn }) => toldIn !== incarnation);
 

@@ -57,7 +57,9 @@ function generationOf(before: StateRecord | undefined, after: StateRecord | unde
 const answered = (ask: Ask, { repeat }: SuccessReply): Ask =>
   repeat?.kind === 'container' && 'id' in ask ? { ...ask, id: repeat.id } : ask;
 
-/** With ETag and generation of the resource as the turn leaves it, if the ask wants that. */
+/**
+ * Adds the ETag and the generation of the resource as the turn leaves it, if the ask wants that.
+ */
 export function headed(state: PartitionView, ask: Ask, turn: Turn): Turn {
   const { reply, changes } = turn;
   if (ask.head !== true || !isSuccess(reply) || reply.body === '') return turn;

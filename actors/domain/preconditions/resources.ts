@@ -1,6 +1,6 @@
 /**
- * The resources that asks name, and what is declared of each. An ETag stands for that, and for
- * nothing that a host, a clock or a renewal changes. Pure.
+ * The resources that asks name, and the declaration of each. An ETag stands for the declaration,
+ * and for nothing that a host, a clock or a renewal changes. Pure.
  */
 import { canonicalSpec } from '../../../schemas/api/fields/container.ts';
 import { etagOf } from '../../../schemas/api/etag.ts';
@@ -12,13 +12,13 @@ import type { StateRecord } from '../records.ts';
 import { currentOf } from '../secret/state.ts';
 import type { PartitionView } from '../state.ts';
 
-/** The key of a resource, and its record as it is; undefined: there is none. */
+/** The key of a resource, and its current record; `undefined` if there is none. */
 export interface Resource {
   readonly key: string;
   readonly record: StateRecord | undefined;
 }
 
-/** What an ask reads or changes; undefined: nothing that has an ETag. */
+/** The resource that an ask reads or changes; `undefined` if it has no ETag. */
 export function resourceOf(state: PartitionView, ask: Ask): Resource | undefined {
   switch (ask.type) {
     case 'container.get':
@@ -97,7 +97,7 @@ const noUses = usesShown(noSecrets);
 // Records are immutable, so an ETag belongs to its record for as long as either lives.
 const etags = new WeakMap<StateRecord, string>();
 
-/** Undefined for the remains of a resource. */
+/** `undefined` for the remains of a resource. */
 export function etagOfRecord(record: StateRecord): string | undefined {
   const known = etags.get(record);
   if (known !== undefined) return known;

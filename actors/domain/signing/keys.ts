@@ -9,7 +9,7 @@ import { answer, conflict, data, noChanges, refuse, type Turn, type TurnContext 
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-/** Damaged ones too, so that a gateway knows their ids as the cluster's. */
+/** Includes damaged keys, so that a gateway knows their ids as the cluster's. */
 const pageOf = (records: ReadonlyMap<string, SigningKeyRecord | null>): SigningKeyPage =>
   [...records].map(([id, record]) => ({
     id,

@@ -34,8 +34,8 @@ import { isStored, type TenantView as KnownTenant } from './state.ts';
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 /**
- * Its caps, regions and revocations are unknown: asks that depend on them are refused until it is
- * repaired.
+ * The refusal for a damaged tenant: its caps, regions and revocations are unknown, so asks that
+ * depend on them are refused until it is repaired.
  */
 export const damagedTenant = refuse(
   'internal',
@@ -58,7 +58,7 @@ export function quota(state: PartitionView, ask: Of<'tenant.quota'>, context: Tu
   return answer(data('ok', { region: '*', usage: { ...usage, deletes_per_hour }, caps: capsOf(tenant.record.caps) }));
 }
 
-/** Those that a create may name. */
+/** The hosts that a create may name. */
 export function hosts(state: PartitionView, ask: Of<'tenant.hosts'>, { fleet }: TurnContext): Turn {
   const tenant = state.tenant(ask.tenant);
   if (tenant.settingsDamaged) return damagedTenant;
@@ -174,7 +174,7 @@ export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: 
   );
 }
 
-/** Those that have not ended, and that the next one does not cover. */
+/** Revocations that have not ended, and that the next one does not cover. */
 export const stillNeeded = (all: readonly Revocation[], next: Revocation, { expiryMs }: TurnContext): Revocation[] =>
   all.filter((revocation) => revocation.untilMs > expiryMs && !isCovered(revocation, next));
 
@@ -187,8 +187,8 @@ function changeOf(state: PartitionView, after: string | null): number {
 }
 
 /**
- * What changed after the cursor, tenant by tenant, a page at a time. A tenant's revocations fit one
- * page: its record, which holds them, is smaller.
+ * The revocations that changed after the cursor, tenant by tenant, a page at a time. A tenant's
+ * revocations fit one page: its record, which holds them, is smaller.
  */
 export function revocations(state: PartitionView, ask: Of<'revocation.list'>, { expiryMs }: TurnContext): Turn {
   const from = changeOf(state, ask.after);

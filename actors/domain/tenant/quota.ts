@@ -25,9 +25,8 @@ export type Excess =
   | { readonly dimension: QuotaDimension; readonly isUnknown: true };
 
 /**
- * What a container takes beside its place among the containers, and the region that it takes it
- * from, are in its record. Of ports and disk a damaged one counts as the most that it can have
- * (`TenantView.usage`).
+ * Amounts of a damaged container that are unknown: its record has them, and so is its region. Of
+ * ports and disk it counts as the maximum (`TenantView.usage`).
  */
 const unknownOfDamaged: ReadonlySet<QuotaDimension> = new Set(['cpu_millis', 'mem_bytes']);
 const unknownInRegion: ReadonlySet<QuotaDimension> = new Set([

@@ -1,4 +1,4 @@
-/** Which registries a tenant's images may come from. Pure. */
+/** The registries that a tenant's images may come from. Pure. */
 import type { ContainerSpec } from '../../../schemas/api/fields/container.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { Region } from '../../../schemas/ids.ts';
@@ -6,7 +6,8 @@ import { judgeRegistry } from '../../../schemas/api/registry.ts';
 import type { TenantRecord } from '../../../schemas/api/tenant.ts';
 
 /**
- * Null: all that the host allows. Its agent checks again before each pull, addresses too.
+ * `null` if all registries are allowed that the host allows. Its agent checks again before each
+ * pull, addresses too.
  */
 const rulesOf = ({ registries = null, regionRegistries }: TenantRecord, region: Region): readonly string[] | null =>
   regionRegistries !== undefined && Object.hasOwn(regionRegistries, region)

@@ -1,9 +1,9 @@
 /**
- * Remains of what is gone: tombstones of containers and peers, and serials of certificates that a
- * network must refuse. Each takes its owner's memory for days or years. A cap on deletions an hour
- * bounds the containers' tombstones of a week. Peers have a cap on those that are gone, and an
- * hourly limit keeps a looping client from using it up. At a limit, creates are refused; removals
- * never are, so a tenant can always end what costs. Pure.
+ * Remains of deleted resources: tombstones of containers and peers, and serials of certificates
+ * that a network must refuse. Each takes its owner's memory for days or years. A cap on deletions
+ * an hour bounds the containers' tombstones of a week. Peers have a cap on those that are gone, and
+ * an hourly limit keeps a looping client from using it up. At a limit, creates are refused;
+ * removals never are, so a tenant can always end what costs. Pure.
  */
 import { limits } from '../../../schemas/limits.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
@@ -23,16 +23,16 @@ export const gonePeersMax = (cap: number | null): number => scaled(cap, limits.g
 export const peersGoneAnHourMax = (cap: number | null): number =>
   scaled(cap, limits.peersGoneAnHourPerCap, limits.peersGoneAnHourMin);
 
-/** In the last hour; the clock of an earlier owner may have been ahead. */
+/** `true` within the last hour; the clock of an earlier owner may have been ahead. */
 const isLately = (atMs: number, { nowMs }: TurnContext): boolean => Math.abs(nowMs - atMs) < hourMs;
 
-/** How long until this was an hour ago. */
+/** Milliseconds until this was an hour ago. */
 const endOfHour = (atMs: number, { nowMs }: TurnContext): number => Math.min(atMs - nowMs, 0) + hourMs;
 
 export const deletedLately = ({ deletions }: TenantView, context: TurnContext): number =>
   deletions.reduce((count, atMs) => count + (isLately(atMs, context) ? 1 : 0), 0);
 
-/** Why the tenant can have no further container for now. */
+/** The refusal of a further container for now; `undefined` if the tenant can have one. */
 export function tooManyContainersGone({ deletions, record }: TenantView, context: TurnContext): Turn | undefined {
   const max = capsOf(record.caps).deletes_per_hour;
   if (max === null || deletions.length < max) return undefined;
@@ -53,7 +53,7 @@ export function gonePeers({ records, tombstones }: PeersView): number {
   return count;
 }
 
-/** When the first of them is forgotten. */
+/** The time, in ms, at which the first of them is forgotten. */
 function firstEndMs({ records, tombstones }: PeersView): number {
   let endMs = Infinity;
   for (const tombstone of tombstones.values()) endMs = Math.min(endMs, tombstoneEndMs(tombstone));
@@ -72,7 +72,7 @@ function tooManyRemembered({ peers, record }: TenantView, context: TurnContext):
   );
 }
 
-/** Why the tenant can have no further peer for now. */
+/** The refusal of a further peer for now; `undefined` if the tenant can have one. */
 export function tooManyPeersGone(tenant: TenantView, context: TurnContext): Turn | undefined {
   const max = peersGoneAnHourMax(capsOf(tenant.record.caps).vpn_peers);
   const lately = [...tenant.peers.tombstones.values()].filter(({ goneAtMs }) => isLately(goneAtMs, context));
@@ -92,8 +92,8 @@ const takesAnother = conflict(
 );
 
 /**
- * Why the peer can have no further keys for now. A renewal of its certificate is no rotation: time
- * causes it.
+ * The refusal of further keys of a peer for now; `undefined` if it can have some. A renewal of its
+ * certificate is no rotation: time causes it.
  */
 export function tooManyRotations(tenant: TenantView, record: PeerRecord, context: TurnContext): Turn | undefined {
   const { revoked, rotatedAtMs = [] } = record;

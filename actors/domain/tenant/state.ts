@@ -25,7 +25,7 @@ export interface TenantView {
   readonly names: ReadonlyMap<string, ContainerId>;
   readonly idempotency: ReadonlyMap<string, ContainerId>;
   /**
-   * Of all that were ever created here, as far as memory goes, the last in the order of the list.
+   * The last in the order of the list, of all that were ever created here, as far as memory goes.
    */
   readonly newest: ListCursor | null;
   /**
@@ -41,18 +41,20 @@ export interface TenantView {
   readonly peers: PeersView;
   readonly secrets: SecretsView;
   readonly files: FilesView;
-  /** Of its programs; null: the record is damaged. */
+  /** Keys of its programs; `null` if the record is damaged. */
   readonly keys: ReadonlyMap<KeyId, KeyRecord | null>;
-  /** To requests with an `Idempotency-Key`, by the key, oldest first; and the bytes of all. */
+  /**
+   * Answers to requests with an `Idempotency-Key`, by the key, oldest first; and the bytes of all.
+   */
   readonly answers: ReadonlyMap<string, AnswerRecord>;
   readonly answersBytes: number;
-  /** By region; `*` is all. */
+  /** Usage in a region; `*` is all. */
   usage(region: string): QuotaAmounts;
-  /** How many containers are in its network (members.ts). */
+  /** The number of containers in its network (members.ts). */
   readonly members: number;
 }
 
-/** Whether something of it is stored: settings, containers, secrets, peers, or their remains. */
+/** `true` if something of it is stored: settings, containers, secrets, peers, or their remains. */
 export function isStored({
   record,
   settingsDamaged,
@@ -77,7 +79,7 @@ export function* undamaged<R>(records: Iterable<R | null>): Generator<R, void, v
   for (const record of records) if (record !== null) yield record;
 }
 
-/** All that is stored of it, but for what is damaged. */
+/** All stored records of a tenant except damaged ones. */
 export function* recordsOf(tenant: TenantView): Generator<StateRecord, void, void> {
   const { record, containers, tombstones, peers, secrets, files, keys, answers } = tenant;
   if (record.updatedAtMs > 0) yield record;
@@ -105,7 +107,8 @@ export const limitsOf = ({ spec }: Pick<Version, 'spec'>): Amounts => ({
 });
 
 /**
- * What a container takes. While it is being updated either version may run: the larger of both.
+ * The resources that a container takes. While it is being updated either version may run: the
+ * larger of both.
  */
 export function amountsOf(record: ContainerRecord): Amounts & { readonly ports: number } {
   const next = { ...limitsOf(record), ports: record.spec.ports.length };
@@ -201,7 +204,7 @@ export class TenantState implements TenantView {
     this.answers.delete(key);
   }
 
-  /** Half of them go at a time, so that each costs little. */
+  /** Drops them by halves, so that each costs little. */
   noteDeletion(atMs: number): void {
     this.deletions.push(atMs);
     const half = this.deletions.length >> 1;

@@ -1,8 +1,8 @@
 /**
- * What waits for a sweep that changes a bounded number of containers: the tenants take turns, and
- * so do the secrets, logins or kinds of containers of a tenant. Who has had a turn goes behind the
- * others, also for the next sweep, as in a lane (lib/rpc/lane.ts). So nobody waits longer because
- * another has much.
+ * Items that wait for a sweep that changes a bounded number of containers: the tenants take turns,
+ * and so do the secrets, logins or kinds of containers of a tenant. After a turn a tenant or an
+ * item goes behind the others, also for the next sweep, as in a lane (lib/rpc/lane.ts). So no
+ * tenant waits longer because another has many.
  */
 import type { LoginRecord } from '../../../schemas/api/secret.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
@@ -64,7 +64,7 @@ export function* inTurns<T extends SecretOf | LoginRecord | Alike>(
   most: number,
 ): Generator<Changes, void, void> {
   const works = new Map<T, Iterator<Changes, void, void>>();
-  /** @returns whether it had its turn; else it has nothing more to do */
+  /** @returns `true` if it had its turn; otherwise it has nothing more to do */
   function* turnOf(item: T): Generator<Changes, boolean, void> {
     let work = works.get(item);
     if (work === undefined) works.set(item, (work = changesOf(item)));
@@ -75,7 +75,8 @@ export function* inTurns<T extends SecretOf | LoginRecord | Alike>(
     }
     return false;
   }
-  // Who had a turn is behind: each goes on where it was, and looks once at what has nothing to do.
+  // After its turn a tenant is behind the others: it continues where it was, and an item without
+  // work is visited once.
   const places = new Map<TenantId, Iterator<T, void, void>>();
   let left = most;
   for (const tenant of waiting.tenants()) {

@@ -1,8 +1,8 @@
 /**
- * Which heartbeats this process hears itself, and which others tell it. Among a few processes each
- * hears all. Among many, each hears the hosts of its own partitions, and tells all processes at
- * intervals whom it heard: otherwise the server would deliver each heartbeat once for each process
- * (ADR 15).
+ * Receives heartbeats, from hosts or by way of other processes. Among a few processes each hears
+ * all. Among many, each hears the hosts of its own partitions, and passes their heartbeats on to
+ * all processes at intervals: otherwise the server would deliver each heartbeat once for each
+ * process (ADR 15).
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { messageDecoder } from '../../../lib/decode.ts';
@@ -26,7 +26,7 @@ export interface HeartbeatsOptions {
   readonly partitions: number;
   /** The partitions that this process serves. */
   readonly owned: () => Iterable<number>;
-  /** How many processes there are, this one included. */
+  /** The number of processes, this one included. */
   readonly processes: () => number;
   readonly subscribe: (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) => Subscription;
   readonly clock: Clock;
@@ -38,11 +38,11 @@ export class Heartbeats {
   readonly #options: HeartbeatsOptions;
   /** By host, the subscription to its heartbeats; `*`: all hosts. */
   readonly #heard = new Map<HostKey | '*', Subscription>();
-  /** By partition: when its owner last told whom it heard (monotonic). */
+  /** By partition, the monotonic time of its owner's last message. */
   readonly #toldAtMs = new Map<number, number>();
-  /** Heartbeats that this process has yet to tell. */
+  /** Heartbeats that this process has yet to pass on. */
   readonly #untold = new Map<HostKey, Beat>();
-  /** By host: the heartbeat that this process last told. */
+  /** By host, the heartbeat that this process last passed on. */
   readonly #told = new Map<HostKey, string>();
   #messages = 0;
 
@@ -59,7 +59,7 @@ export class Heartbeats {
     });
   }
 
-  /** Hears whom it must hear now, and nobody else. */
+  /** Hears the hosts that it must hear now, and no others. */
   look(): void {
     const wanted = this.#wanted();
     // First the new ones: no heartbeat is missed in between.
@@ -73,7 +73,7 @@ export class Heartbeats {
     }
   }
 
-  /** Tells the other processes whom this one heard, if they count on it. */
+  /** Passes the heartbeats that this process heard on to the others, if they count on it. */
   tell(): void {
     const { nc, partitions, owned } = this.#options;
     const own = new Set(this.#areFew() ? [] : owned());
@@ -134,7 +134,7 @@ export class Heartbeats {
       const nowMs = clock.monotonicMs();
       for (const partition of message.partitions) this.#toldAtMs.set(partition, nowMs);
       const own = new Set(owned());
-      // What this process hears itself is newer, such as its own messages.
+      // Heartbeats that this process hears itself are newer; its own messages come here too.
       const isCounted = (host: HostKey): boolean =>
         !own.has(partitionOf(host, partitions)) && fleet.condition(host) !== 'fenced';
       for (const { host, beat } of message.beats) if (isCounted(host)) fleet.takeHeartbeat(host, beat);

@@ -32,7 +32,8 @@ export async function answerHello(
   const isTaken = partition.change(
     'hello',
     (state, context) => {
-      // The host may have enrolled again while the key was signed: then nobody gets them.
+      // The host may have enrolled again while the key was signed: then the credentials are
+      // dropped.
       const refused = refusalOfHello(state, fleet, sender, value);
       const greeted = refused === undefined ? hello(state, sender, value, context) : undefined;
       if (greeted === undefined) {
@@ -59,7 +60,7 @@ export async function answerHello(
   if (!isTaken) respond({ ok: false, error: 'unavailable' });
 }
 
-/** Why a hello gets no session; undefined: it gets one. */
+/** The refusal of a session; `undefined` if the hello gets one. */
 function refusalOfHello(
   state: PartitionView,
   fleet: Fleet,

@@ -1,4 +1,4 @@
-/** Takes a report, in which a host says what its containers do. */
+/** Takes a report, in which a host reports its containers. */
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { PullItem, Report, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
@@ -10,7 +10,7 @@ import type { Changes, TurnContext } from '../../domain/turn.ts';
 import type { Partition } from '../../partition.ts';
 import { countRefused, isFromEnrolled, isHomeOf, ownedPartition, type HostServerOptions } from './server.ts';
 
-/** Why a report is refused; undefined: it is accepted. */
+/** The refusal of a report; `undefined` if it is accepted. */
 function refusalOf(
   options: HostServerOptions,
   partition: Partition,
@@ -117,7 +117,7 @@ const observing = (
   }: {
     readonly items: readonly ReportItem[];
     readonly pulls: readonly PullItem[];
-    /** Before the changes of this one. */
+    /** Called before the changes of an item. */
     readonly onItem: (index: number) => void;
   },
 ) =>

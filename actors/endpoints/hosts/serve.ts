@@ -1,8 +1,8 @@
 /**
  * Serves the messages of hosts: hello, sync, report, usage, heartbeat. A host is not trusted, and
- * can speak only of itself (invariant A7): its key and that of its agent come from the subject, and
- * the NATS server holds each agent to its subjects. Actors accept messages only under the enrolled
- * key (ADR 22).
+ * can report only about itself (invariant A7): its key and that of its agent come from the subject,
+ * and the NATS server holds each agent to its subjects. Actors accept messages only under the
+ * enrolled key (ADR 22).
  */
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { DecodeError, messageDecoder } from '../../../lib/decode.ts';
@@ -35,7 +35,7 @@ interface Handler<T> {
   readonly subjectOf: (sender: Sender<HostKey | '*'>) => string;
   readonly decode: (bytes: Uint8Array) => T;
   readonly handle: (sender: Sender, value: T, message: Msg) => void;
-  /** Absent: a malformed message, or one of an incompatible release, gets no answer. */
+  /** Absent if a malformed message, or one of an incompatible release, gets no answer. */
   readonly refuse?: (message: Msg, cause: DecodeError | ProtocolError) => void;
 }
 

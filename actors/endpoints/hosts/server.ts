@@ -1,4 +1,4 @@
-/** What the handlers of hosts' messages share. */
+/** The shared parts of the handlers of hosts' messages. */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../../../lib/log.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
@@ -16,7 +16,7 @@ export interface HostServerOptions {
   readonly cluster: Cluster;
   /** Signs NATS credentials for an enrolled host's key. */
   readonly signJwt: (host: HostKey, publicKey: string) => Promise<string>;
-  /** The public key that signs them; absent: agents are not told. */
+  /** The public key that signs them; absent if agents do not get it. */
   readonly signer?: string;
   /** The partitions that this process owns and serves. */
   readonly owned: () => Iterable<Partition>;
@@ -41,14 +41,14 @@ export function countRefused(
   if (fleet.isSynced(sender.host) && !fleet.isUnreadable(sender.host)) onRefused(kind, sender);
 }
 
-/** Whether the host itself is in this partition, whose owner knows the enrolled key for sure. */
+/** `true` if the host itself is in this partition, whose owner knows the enrolled key for sure. */
 export const isHomeOf = (
   { cluster }: Pick<HostServerOptions, 'cluster'>,
   { number }: Partition,
   { host }: Sender,
 ): boolean => number === partitionOf(host, cluster.partitions);
 
-/** Whether the sender is the enrolled agent, as far as the owner of this partition knows. */
+/** `true` if the sender is the enrolled agent, as far as the owner of this partition knows. */
 export const isFromEnrolled = (options: HostServerOptions, partition: Partition, sender: Sender): boolean =>
   isHomeOf(options, partition, sender)
     ? isEnrolled(partition.view.host(sender.host), sender)

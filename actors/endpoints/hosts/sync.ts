@@ -1,4 +1,6 @@
-/** Answers a sync: a host asks what it should run, and which of its strangers were given away. */
+/**
+ * Answers a sync: a host asks for its desired state, and which of its strangers were given away.
+ */
 import { inParts, partText } from '../../../lib/rpc/parts.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import {
@@ -84,7 +86,7 @@ interface Lists {
   readonly placed: readonly ContainerRecord[];
   readonly removed: readonly ContainerId[];
   readonly hold: readonly ContainerId[];
-  /** Undefined: the agent has not asked for members. */
+  /** `undefined` if the agent has not asked for members. */
   readonly members?: MemberNews | undefined;
 }
 
@@ -101,7 +103,7 @@ interface MemberNews {
 
 type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word' | 'signer'>;
 
-/** Undefined: the sender gets no answer. */
+/** `undefined` if the sender gets no answer. */
 function lookFor(
   { cluster, fleet, signer }: SyncOptions,
   partition: Partition,
@@ -160,7 +162,7 @@ function lookFor(
 
 type News = Pick<SyncAnswer, 'same' | 'since' | 'digest'> & { readonly lists: Lists };
 
-/** What the agent lacks: nothing, the changes since its version, or the whole set. */
+/** The news for an agent: none, the changes since its version, or the whole set. */
 function newsFor(state: PartitionView, fleet: Fleet, ask: SyncAsk, common: Common & { readonly host: HostKey }): News {
   const { host, partition, epoch, revision, incarnation = 0 } = common;
   const { held: versions, digests = {}, protocol = 0 } = ask;
@@ -194,12 +196,12 @@ function newsFor(state: PartitionView, fleet: Fleet, ask: SyncAsk, common: Commo
   return { same: false, since: held, digest, lists };
 }
 
-/** What has to be committed before members of the tenants on this host are shown. */
+/** The keys that must be committed before members of the tenants on this host are shown. */
 function memberKeys(state: PartitionView, fleet: Fleet, host: HostKey, { members }: SyncAsk): string[] {
   return members === undefined ? [] : Array.from(tenantsOn(state, fleet, host), tenantDirtyKey);
 }
 
-/** Those that have containers on the host, or peers in a VPN network that it serves. */
+/** Tenants that have containers on the host, or peers in a VPN network that it serves. */
 function* tenantsOn(
   state: PartitionView,
   fleet: Fleet,
@@ -210,7 +212,7 @@ function* tenantsOn(
   for (const server of fleet.servers()) if (server.host === host) yield* state.vpn.tenantsIn(server.network);
 }
 
-/** Members of these tenants, as far as the agent has others. */
+/** Members of these tenants, except those that the agent has. */
 function membersFor(
   state: PartitionView,
   fleet: Fleet,
@@ -263,7 +265,7 @@ function memberIn({ containers, peers }: TenantView, id: Member['id']): Member |
   return peer && peerMemberOf(peer);
 }
 
-/** As far as this process has heard: the host keeps what it knows of the others. */
+/** The servers of networks, as far as this process knows them: the host keeps the others. */
 const serversOf = (fleet: Fleet, networks: Iterable<NetworkName>): ServerSaid[] =>
   Array.from(networks)
     .filter((name) => fleet.hasHeardOf(name))
@@ -287,7 +289,7 @@ function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, nu
 }
 
 /**
- * Whether an operator removed this host: then its key is among the revoked ones. If it is not, a
+ * `true` if an operator removed this host: then its key is among the revoked ones. If it is not, a
  * restore may have lost the host's record: the host gets no answer and keeps what it runs
  * (invariant A4).
  */
@@ -298,7 +300,7 @@ const saysOnlySame = ({ head, gone }: Synced): boolean => head.same && head.fenc
 /** Sends one answer for many partitions, of which nothing has changed. */
 function* joinedAnswers(heads: readonly Synced['head'][], send: (text: string) => void): Generator<void, void, void> {
   const perAnswer = limits.syncSame + 1;
-  // What it says besides is of its own partition.
+  // The answer's other fields are those of its own partition.
   const isHome = ({ orphan_word: word }: Synced['head']): boolean => word !== null;
   const ordered = [...heads.filter(isHome), ...heads.filter((head) => !isHome(head))];
   for (let from = 0; from < ordered.length; from += perAnswer) {

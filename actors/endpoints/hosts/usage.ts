@@ -1,7 +1,7 @@
 /**
- * Takes what a host says that its containers have used, and its VPN peers have sent. It needs no
- * turn and no commit: the stream USAGE is the only place that has it (ADR 40). How a peer was seen
- * last is in memory.
+ * Takes a host's report of the usage of its containers and the traffic of its VPN peers. It needs
+ * no turn and no commit: the stream USAGE is the only place that has it (ADR 40). The last report
+ * about a peer is in memory.
  */
 import type { Capacity } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
@@ -60,7 +60,7 @@ function recordPeers(
   }
 }
 
-/** The platform's ceiling, or what the operator lets the host offer beyond it. */
+/** The platform's ceiling, or a higher one that the operator set for the host. */
 function mostOf(fleet: Fleet, host: HostKey): Capacity {
   const { ceiling } = fleet;
   const own = fleet.host(host)?.capacity ?? ceiling;
@@ -72,7 +72,7 @@ function mostOf(fleet: Fleet, host: HostKey): Capacity {
 }
 
 interface Due extends OwnedItem {
-  /** In the report. */
+  /** The index in the report. */
   readonly place: number;
   /** Taken only if the day has more of this peer by this host. */
   readonly isFormer: boolean;

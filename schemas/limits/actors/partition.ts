@@ -164,7 +164,7 @@ export const partition = {
    * long: of some 9,000 starts, or 1,300 new VPN peers. Then its requests with a key are refused.
    */
   keptAnswersBytesPerTenant: 4 * MiB,
-  /** What one counts for beside its texts. */
+  /** Bytes that one counts for beside its texts. */
   keptAnswerBytes: 300,
   /** The period of hourly bounds: deletions, removed peers, new keys of a peer. */
   anHourMs: 1 * hours,
