@@ -298,7 +298,7 @@ export function createDomain(options: DomainOptions): Domain<Longshore> {
     isFinal: ({ type }, reply) =>
       isSuccess(reply)
         ? reply.isIdempotent !== true
-        : // What partitions tell each other is repeated until it succeeds.
+        : // Messages between partitions are repeated until they succeed.
           reply.code !== 'unavailable' && type !== 'network.learn' && type !== 'peer.forgo',
     repeated: (state, { tenant, id }, context, ask) => {
       const body = bodyAgain(state, tenant, id, context);

@@ -412,7 +412,7 @@ export class PartitionState implements PartitionView {
     else this.#secretsToSettle.served(item.tenant, item.name);
   }
 
-  /** What is desired of the container on the host changes. */
+  /** Called when the desired state of the container on the host changes. */
   raiseRevision(host: HostKey, id: ContainerId): void {
     this.#revisions.set(host, this.#changes.add(host, id));
     if (this.#revisions.size > limits.hostRevisionsKept + 2 * this.#placed.size) this.#forgetRevisions();

@@ -32,7 +32,7 @@ interface HeardBeat {
   /** Ports that were placed there when it was heard. */
   readonly portsPlaced: number;
   readonly session: number;
-  /** When this session's first heartbeat arrived. */
+  /** The time at which this session's first heartbeat arrived. */
   readonly sinceMs: number;
   readonly wallMs: number;
 }
@@ -100,7 +100,7 @@ export class Fleet implements FleetView {
   readonly #byRegion = new Map<Region, HostKey[]>();
   readonly #versions = new Map<number, Version>();
   readonly #beats = new Map<HostKey, HeardBeat>();
-  /** When a heartbeat of an older session last arrived. */
+  /** The time at which a heartbeat of an older session last arrived. */
   readonly #rivalMs = new Map<HostKey, number>();
   /**
    * On the listening clock: when the host was heard last, and when this process came to know of it.
@@ -341,7 +341,7 @@ export class Fleet implements FleetView {
     if (entry === undefined) return false;
     const nowMs = this.#clock.monotonicMs();
     if (beat.session > highestSession(entry.session, this.#clock.nowMs())) {
-      // It shows life, and nothing else that it says counts.
+      // It shows life, and its other content does not count.
       this.#heardAtMs.set(key, this.listening.nowMs());
       return false;
     }

@@ -18,10 +18,10 @@ export interface MemberStore {
   list(): Promise<readonly StoredMember[]>;
   /** The same for these members. The answer may lack some of them, and be stale too. */
   readSome(ids: readonly MemberId[]): Promise<readonly StoredMember[]>;
-  /** Revision 0: there is no such key. The answer may be stale too. */
+  /** Revision 0 if there is no such key. The answer may be stale too. */
   read(id: MemberId): Promise<{ readonly revision: number; readonly value: string | null }>;
   /**
-   * Compare-and-set; expected 0: the key must not exist.
+   * Compare-and-set; if 0 is expected, the key must not exist.
    * @returns the new revision, or undefined if the key had changed.
    * @throws if no answer comes: the value may be stored already, or later.
    */

@@ -61,15 +61,15 @@ export class Membership {
   #renewals = 0;
   #validUntilMs = -Infinity;
   /**
-   * When the current run of successful renewals began (monotonic); undefined: the last renewal
-   * failed.
+   * The monotonic time at which the current run of successful renewals began; `undefined` if the
+   * last renewal failed.
    */
   #succeedingSinceMs: number | undefined;
   #renewing: Promise<void> = Promise.resolve();
   #running: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
   #wantsAll = false;
-  /** When the next look reads all members (monotonic). */
+  /** The monotonic time from which on the next look reads all members. */
   #listDueMs = -Infinity;
   /** The members that the last look has read. */
   #seen: readonly MemberId[] = [];

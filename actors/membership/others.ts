@@ -17,9 +17,9 @@ export interface Other {
   readonly revision: number;
   /** `undefined` if the record is unreadable. */
   readonly record: MemberRecord | undefined;
-  /** When this process first saw the key at this revision (monotonic). */
+  /** The monotonic time at which this process first saw the key at this revision. */
   readonly unchangedSinceMs: number;
-  /** When it last saw the key at this revision. */
+  /** The time at which it last saw the key at this revision. */
   readonly seenAtMs: number;
   readonly knownSinceMs: number;
 }

@@ -254,7 +254,7 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
   };
 
   const isFilling = ({ config, state }: StreamInfo): boolean =>
-    // -1: the stream has no limit and discards nothing.
+    // -1 if the stream has no limit and discards nothing.
     config.max_bytes > 0 && state.bytes > config.max_bytes * limits.budgetFrom;
   /** A server keeps every subject in memory. Hosts choose those of LOGS, and parts of USAGE's. */
   const isCrowded = ({ config, state }: StreamInfo): boolean =>

@@ -59,7 +59,7 @@ export interface JournalRetention {
 export function createJournalRetention(options: JournalRetentionOptions): JournalRetention {
   const { nc, partitions, isDead, newToken, clock, log } = options;
   const rounds = createRounds(journalSweepMs);
-  /** When this process first saw the journal sealed (monotonic). */
+  /** The monotonic time at which this process first saw the journal sealed. */
   const sealedAtMs = new Map<MemberId, number>();
 
   /**

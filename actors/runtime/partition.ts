@@ -225,9 +225,9 @@ export class Partition<D extends DomainTypes> {
   /**
    * Turns that no operation id guards, for messages that are level-triggered: reports, hellos, the
    * sweep. Each of the changes is decided on the state that the one before it made. `then` is
-   * called when all are committed; when one was not, the sender says it again. A change that tells
-   * a tenant more than its share while EVENTS is away is left out, and `onLeft` called before the
-   * next is decided.
+   * called when all are committed; if one was not, the sender repeats its message. A change with
+   * events beyond the share of its tenant while EVENTS is away is left out, and `onLeft` called
+   * before the next is decided.
    * @returns false where nothing was done: the partition does not serve, or has no room.
    */
   change(
@@ -541,7 +541,7 @@ export class Partition<D extends DomainTypes> {
 
   /**
    * With the lines of the audit, and the outcome: it is kept if the turn may not run again.
-   * @param ask undefined: nobody asked for it
+   * @param ask `undefined` if nobody asked for it
    */
   #draftOf(changes: Changes<D>, ask?: WriteAsk, reply?: Reply): Draft {
     const { domain } = this.#options;
@@ -558,7 +558,7 @@ export class Partition<D extends DomainTypes> {
 
   /**
    * Puts what a turn changes into memory, and into the group that commits it.
-   * @param requestId null: nobody asked for it
+   * @param requestId `null` if nobody asked for it
    */
   #apply(serving: Serving<D>, changes: Changes<D>, draft: Draft, requestId: string | null): Group<D['Effect']> {
     const { domain } = this.#options;

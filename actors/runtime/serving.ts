@@ -44,7 +44,7 @@ export interface Serving<D extends DomainTypes> {
   readonly quarantined: ReadonlySet<string>;
   /** The clock of deletions by time. */
   readonly expiry: CautiousClock;
-  /** When it was loaded (monotonic). */
+  /** The monotonic time of the load. */
   readonly startedMs: number;
 }
 
@@ -208,7 +208,7 @@ async function startWriting<D extends DomainTypes>(
     journal.checkpointed(number, to);
     commits.checkpointed(to);
     observer.uncheckpointed(number, commits.commitsAboveMark);
-    // There may be room again; this tells the observer.
+    // There may be room again; this notifies the observer.
     commits.hasRoom();
     observeParked(outbox.parkedEvents);
   };

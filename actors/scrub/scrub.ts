@@ -27,7 +27,7 @@ export interface ScrubOptions {
 
 export interface Scrubbed {
   readonly stream: string;
-  /** When a scrub last compared all replicas; 0: never. */
+  /** The time at which a scrub last compared all replicas; 0 for never. */
   readonly wholeAtMs: number;
   /** By server, as the last scrub found it. */
   readonly divergent: ReadonlyMap<string, Divergence>;

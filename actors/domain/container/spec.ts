@@ -237,7 +237,7 @@ export function plan(state: PartitionView, ask: Of<'spec.plan'>, context: TurnCo
   return answer({ code: 'ok', body: JSON.stringify({ data: spec, plan: planned }) });
 }
 
-/** How a write takes it to another host than where it is, or is going. */
+/** The move to another host that a write makes; `undefined` if it makes none. */
 function moveIn(before: ContainerRecord, after: ContainerRecord): SpecPlan['move'] {
   const { placement, observed } = before;
   const to = targetOf(after);

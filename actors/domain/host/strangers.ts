@@ -13,7 +13,7 @@ import { lostWith } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';
 
 /**
- * @param incarnation of the cluster: when it was last restored; 0: never
+ * @param incarnation of the cluster: when it was last restored; 0 for never
  * @param mayReturn the host takes containers: what was lost with it comes back to its copy
  */
 export function goneFrom(

@@ -131,8 +131,8 @@ export function remove(state: PartitionView, ask: Of<'peer.remove'>, context: Tu
 
 /**
  * A network has an old reservation for it, or a lease that no peer has confirmed since a restore.
- * An existing peer tells the network once more. A peer that does not exist is barred from ever
- * existing, so that its address can go to another.
+ * An existing peer is reported to the network once more. A peer that does not exist is barred from
+ * ever existing, so that its address can go to another.
  */
 export function tombstoneAbsent(state: PartitionView, ask: Of<'peer.forgo'>, context: TurnContext): Turn {
   const { peers } = state.tenant(ask.tenant);

@@ -5,13 +5,13 @@ import type { ContainerId } from '../../../schemas/ids.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
 import { SecretUsers, type UsersView } from './users.ts';
 
-/** The values of one secret by version; null: the record is damaged. */
+/** The values of one secret by version; `null` if the record is damaged. */
 export type Values = ReadonlyMap<number, SecretRecord | null>;
 
 export interface SecretsView {
   /** By name. */
   readonly values: ReadonlyMap<string, Values>;
-  /** By registry; null: the record is damaged. */
+  /** By registry; `null` if the record is damaged. */
   readonly logins: ReadonlyMap<string, LoginRecord | null>;
   /** The highest version of any deleted secret. */
   readonly floor: number;

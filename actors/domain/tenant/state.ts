@@ -20,7 +20,10 @@ export interface TenantView {
   readonly record: TenantRecord;
   readonly containers: ListView<ContainerRecord>;
   readonly tombstones: ReadonlyMap<ContainerId, TombstoneRecord>;
-  /** When its containers were deleted, oldest first: all of the last hour, and some before. */
+  /**
+   * The times at which its containers were deleted, oldest first: all of the last hour, and some
+   * before.
+   */
   readonly deletions: readonly number[];
   readonly names: ReadonlyMap<string, ContainerId>;
   readonly idempotency: ReadonlyMap<string, ContainerId>;
@@ -34,7 +37,7 @@ export interface TenantView {
    */
   readonly damaged: ReadonlySet<ContainerId>;
   /**
-   * The tenant's own record is damaged: `record` says nothing, and an operator must repair it
+   * The tenant's own record is damaged: `record` has only defaults, and an operator must repair it
    * (docs/runbook.md).
    */
   readonly settingsDamaged: boolean;

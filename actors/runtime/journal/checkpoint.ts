@@ -158,7 +158,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   let queue: Commit[] = [...options.pending];
   let mark = options.mark;
   let keptAtMs = clock.monotonicMs();
-  /** When the mark last moved, or the first commit began to wait. */
+  /** The monotonic time at which the mark last moved, or the first commit began to wait. */
   let movedAtMs = keptAtMs;
   let running: Promise<void> | undefined;
   let isHurried = false;

@@ -24,7 +24,7 @@ export interface StoredValue {
 
 export type WriteOutcome =
   /**
-   * `sequence`: of the write in the stream; of the last one of a batch. 0: the batch was empty.
+   * `sequence`: of the write in the stream; of the last one of a batch. 0 if the batch was empty.
    * `first`: of the first one of a batch.
    */
   | { readonly kind: 'written'; readonly sequence: number; readonly first?: number }
