@@ -61,7 +61,7 @@ const rank = (host: FleetHost, need: Need): number =>
 /**
  * The emptiest host that fits, of all (or, in a large fleet, of a sample that grows until one
  * fits).
- * @returns undefined if none fits now.
+ * @returns `undefined` if none fits now.
  */
 export function choose(
   fleet: FleetView,

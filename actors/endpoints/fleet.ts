@@ -377,7 +377,7 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * @returns false if the message is older than the known version, or changes one host while the
+   * @returns `false` if the message is older than the known version, or changes one host while the
    * other hosts of its partition are unknown: these would seem to have been removed.
    */
   learn(message: DirectoryMessage): boolean {

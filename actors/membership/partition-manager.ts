@@ -180,7 +180,7 @@ export class PartitionManager {
    * The store went back in time (ADR 48): all partitions are given away, each with all of its
    * memory, and this process goes on as a new member, because its journal went back, too. It takes
    * no partition meanwhile.
-   * @returns false where that is under way
+   * @returns `false` if that is under way
    */
   storeAgain(): boolean {
     if (this.#storing !== undefined) return false;

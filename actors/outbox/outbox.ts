@@ -161,7 +161,7 @@ export function byPartition(items: readonly OutboxItem[], partitions: number): O
 }
 
 /**
- * The owner's answer; undefined if none came in time. An owner that refuses explains why in the
+ * The owner's answer; `undefined` if none came in time. An owner that refuses explains why in the
  * body; the client's own `unavailable` has none.
  */
 const answerOf = (outcome: Outcome): Outcome | undefined =>

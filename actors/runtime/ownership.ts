@@ -112,7 +112,7 @@ export class Ownership<D extends DomainTypes> {
   /**
    * Commits and checkpoints what is under way, and releases the partition, so that another member
    * can take it and load its keys alone.
-   * @returns false where it can't be checkpointed in time: then it is served again
+   * @returns `false` if it can't be checkpointed in time: then it is served again
    */
   async release(): Promise<boolean> {
     const { serving } = this;
@@ -156,7 +156,7 @@ export class Ownership<D extends DomainTypes> {
    * The store went back in time: memory is stored again, as a whole, before another member can take
    * the partition. There is no deadline, because nothing else has what was acknowledged. Reads go
    * on until the end.
-   * @returns false where it failed: then it is served as before, without writes
+   * @returns `false` if it failed: then it is served as before, without writes
    */
   async #storeAll(serving: Serving<D>): Promise<boolean> {
     const { signal } = this.#ended;

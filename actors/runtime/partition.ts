@@ -188,7 +188,7 @@ export class Partition<D extends DomainTypes> {
   /**
    * Commits and checkpoints what is under way and releases the partition, so that another member
    * can take it. Later asks are refused.
-   * @returns false where it can't be checkpointed in time: then it is served again
+   * @returns `false` if it can't be checkpointed in time: then it is served again
    */
   async release(): Promise<boolean> {
     return this.#ownership.release();
@@ -228,7 +228,7 @@ export class Partition<D extends DomainTypes> {
    * called when all are committed; if one was not, the sender repeats its message. A change with
    * events beyond the share of its tenant while EVENTS is away is left out, and `onLeft` called
    * before the next is decided.
-   * @returns false where nothing was done: the partition does not serve, or has no room.
+   * @returns `false` if nothing was done: the partition does not serve, or has no room.
    */
   change(
     kind: string,

@@ -53,7 +53,7 @@ import { containerJson, containerStatusView, containerView, shownStatus } from '
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-/** The body of a remembered outcome, rebuilt; undefined if the container is gone by now. */
+/** The body of a remembered outcome, rebuilt; `undefined` if the container is gone by now. */
 export function bodyAgain(state: PartitionView, tenant: TenantId, id: ContainerId, context: TurnContext) {
   const record = state.tenant(tenant).containers.get(id);
   return record === undefined ? undefined : `{"data":${containerJson(record, context.fleet)}}`;
