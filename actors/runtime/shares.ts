@@ -1,12 +1,13 @@
+/**
+ * `true` if one user takes no more than what all leave free. So one alone gets half of the room,
+ * two get a third each, and there is always some for another.
+ */
+export const isWithinShare = (own: number, all: number, room: number): boolean => own <= room - all;
+
 /** The amounts that each user of a shared room takes, in bytes or as a count. */
 export class Shares {
   readonly #taken = new Map<string, number>();
   #all = 0;
-
-  /** By all. */
-  get all(): number {
-    return this.#all;
-  }
 
   /** @param amount negative if so much is free again */
   add(name: string, amount: number): void {
@@ -16,11 +17,7 @@ export class Shares {
     this.#all += amount;
   }
 
-  /**
-   * `true` if one user takes no more than what all leave free. So one alone gets half of the room,
-   * two get a third each, and there is always some for another.
-   */
   has(name: string, room: number): boolean {
-    return (this.#taken.get(name) ?? 0) <= room - this.#all;
+    return isWithinShare(this.#taken.get(name) ?? 0, this.#all, room);
   }
 }

@@ -10,7 +10,7 @@ import { type Commit, encodeSection } from './codec.ts';
 import { DirtyKeys, Group, type Waiter } from './group.ts';
 import type { CommitSource, Journal, PutCommit } from './journal.ts';
 import type { Outboxes } from '../events/outboxes.ts';
-import { Shares } from '../shares.ts';
+import { isWithinShare, Shares } from '../shares.ts';
 
 export interface CommitsOptions<Effect extends object> {
   readonly partition: number;
@@ -104,8 +104,8 @@ export class Commits<Effect extends object> implements CommitSource {
       answers += load?.answers ?? 0;
     }
     return (
-      bytes <= limits.uncommittedBytes - this.#waitingBytes &&
-      answers <= limits.turnsQueued - this.#queued &&
+      isWithinShare(bytes, this.#waitingBytes, limits.uncommittedBytes) &&
+      isWithinShare(answers, this.#queued, limits.turnsQueued) &&
       this.#written.has(tenant, limits.uncheckpointedBytes)
     );
   }
