@@ -1,18 +1,8 @@
 /** Longshore as the runtime runs it: the decisions, the memory and the records of this folder. */
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
-import type { PeerRecord } from '../../schemas/api/peer.ts';
 import { kindToStore } from '../../schemas/api/event.ts';
-import {
-  isContainerId,
-  isHostKey,
-  isNetworkName,
-  isPeerId,
-  isTenantId,
-  type HostKey,
-  type NetworkName,
-  type TenantId,
-} from '../../schemas/ids.ts';
+import { isHostKey, isNetworkName, type HostKey, type NetworkName, type TenantId } from '../../schemas/ids.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
@@ -29,7 +19,6 @@ import { bodyAgain } from './container/decide.ts';
 import { otherHostsOf } from './container/moving.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { linesOf } from './audit/lines.ts';
-import { isOtherPeer, memberChange } from './members.ts';
 import { isWellFormed } from './record-shapes.ts';
 import { headed } from './preconditions/decide.ts';
 import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
@@ -175,34 +164,24 @@ function outgoingEvent(
   };
 }
 
-/** Effects that notify the hosts of a tenant after every change of one of its members. */
-function membersEffects(state: PartitionView, { records: changed, deletes, effects }: Changes): Effect[] {
+/** @returns effects that notify the hosts of a tenant of each change of one of its members */
+function apply(
+  state: PartitionState,
+  { records: changed, deletes, effects }: Changes,
+  marks: DirtyMarks,
+): readonly Effect[] {
   const rung = new Set(effects.flatMap((effect) => (effect.kind === 'doorbell' ? [effect.host] : [])));
   const follow: Effect[] = [];
-  const notePeer = (tenant: TenantId, before: PeerRecord | undefined, after: PeerRecord | undefined): void => {
-    if (isOtherPeer(before, after)) follow.push({ kind: 'members', tenant, rung: null });
-  };
-  const note = (before: ContainerRecord | undefined, after: ContainerRecord | undefined): void => {
-    const record = after ?? before;
-    if (record === undefined || memberChange(before, after) === undefined) return;
-    const { tenant, placement } = record;
-    const isRung = placement.phase === 'placed' && rung.has(placement.host);
-    follow.push({ kind: 'members', tenant, rung: isRung ? placement.host : null });
+  const onMember = (tenant: TenantId, host: HostKey | null): void => {
+    follow.push({ kind: 'members', tenant, rung: host !== null && rung.has(host) ? host : null });
   };
   for (const record of changed) {
-    if (record.kind === 'container') note(state.tenant(record.tenant).containers.get(record.id), record);
-    if (record.kind === 'tombstone') note(state.tenant(record.tenant).containers.get(record.id), undefined);
-    if (record.kind === 'peer' || record.kind === 'peer_tombstone') {
-      const before = state.tenant(record.tenant).peers.records.get(record.id);
-      notePeer(record.tenant, before, record.kind === 'peer' ? record : undefined);
-    }
+    touch(state, record, marks);
+    state.put(record, onMember);
   }
   for (const key of deletes) {
-    const [kind, tenant = '', id = ''] = key.split('.');
-    if (kind === 'container' && isTenantId(tenant) && isContainerId(id))
-      note(state.tenant(tenant).containers.get(id), undefined);
-    if (kind === 'peer' && isTenantId(tenant) && isPeerId(id))
-      notePeer(tenant, state.tenant(tenant).peers.records.get(id), undefined);
+    state.delete(key, onMember);
+    touchDeleted(key, marks);
   }
   return follow;
 }
@@ -315,17 +294,7 @@ export function createDomain(options: DomainOptions): Domain<Longshore> {
     put: (state, record) => state.put(record),
     remove: (state, key) => state.delete(key),
     quarantine: (state, key) => state.quarantine(key),
-    apply: (state, { records: changed, deletes }, marks) => {
-      for (const record of changed) {
-        touch(state, record, marks);
-        state.put(record);
-      }
-      for (const key of deletes) {
-        state.delete(key);
-        touchDeleted(key, marks);
-      }
-    },
-    follow: membersEffects,
+    apply,
     applyHeard,
     all: (state) => state.records(),
     release: (state) => state.release(),

@@ -147,6 +147,9 @@ export interface PartitionView {
   records(): Iterable<StateRecord>;
 }
 
+/** Called for a change of a member, with the host of its container; `null` if it has none. */
+type OnMember = (tenant: TenantId, host: HostKey | null) => void;
+
 /** Text in a key: a registry, or an `Idempotency-Key`. */
 const partIn = (part: string): string => Buffer.from(part, 'base64url').toString();
 
@@ -425,14 +428,14 @@ export class PartitionState implements PartitionView {
   }
 
   /** Puts a record in the place of the one under its key. */
-  put(record: StateRecord): void {
+  put(record: StateRecord, onMember?: OnMember): void {
     this.#newestMs = Math.max(this.#newestMs ?? 0, changedAtMs(record));
     switch (record.kind) {
       case 'container': {
         const tenant = this.#own(record.tenant);
         const before = tenant.containers.get(record.id);
         this.#noteUses(tenant, before, record);
-        this.#noteMember(tenant, before, record);
+        this.#noteMember(tenant, before, record, onMember);
         this.#ipv4.allocate(record.id, record.ipv4 ?? undefined);
         this.#forget(tenant, record.id);
         tenant.containers.set(record.id, record);
@@ -447,7 +450,7 @@ export class PartitionState implements PartitionView {
       case 'tombstone': {
         const tenant = this.#own(record.tenant);
         if (!tenant.tombstones.has(record.id)) tenant.noteDeletion(record.goneAtMs);
-        this.#remove(tenant, record.id);
+        this.#remove(tenant, record.id, onMember);
         tenant.tombstones.set(record.id, record);
         this.#tombstones.set(record.id, record);
         this.#ipv4.rest(record.id, record.ipv4, record.goneAtMs);
@@ -493,11 +496,11 @@ export class PartitionState implements PartitionView {
         this.#revokedKeys.set(record.publicKey, record);
         return;
       case 'peer':
-        this.#notePeer(record.tenant, record.id, record);
+        this.#notePeer(record.tenant, record.id, record, onMember);
         this.vpn.putPeer(this.#own(record.tenant).peers, record);
         return;
       case 'peer_tombstone':
-        this.#notePeer(record.tenant, record.id, undefined);
+        this.#notePeer(record.tenant, record.id, undefined, onMember);
         this.vpn.putTombstone(this.#own(record.tenant).peers, record);
         return;
       case 'network':
@@ -508,7 +511,7 @@ export class PartitionState implements PartitionView {
     }
   }
 
-  delete(key: string): void {
+  delete(key: string, onMember?: OnMember): void {
     const [kind, first = '', second = '', third = ''] = key.split('.');
     if (kind === 'host' && isHostKey(first)) {
       this.#hosts.delete(first);
@@ -522,9 +525,10 @@ export class PartitionState implements PartitionView {
     if (kind === 'secret' && isTenantId(first)) this.#deleteSecret(first, second, Number(third));
     if (kind === 'login' && isTenantId(first)) this.#deleteLogin(first, partIn(second));
     if (kind === 'file' && isTenantId(first)) this.#deleteFile(first, second);
-    if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
+    if (kind === 'container' && isTenantId(first) && isContainerId(second))
+      this.#remove(this.#own(first), second, onMember);
     if (kind === 'peer' && isTenantId(first) && isPeerId(second)) {
-      this.#notePeer(first, second, undefined);
+      this.#notePeer(first, second, undefined, onMember);
       this.vpn.deletePeer(this.#own(first).peers, first, second);
     }
     if (isOfNetwork(kind)) this.vpn.delete(kind, first, second);
@@ -580,16 +584,24 @@ export class PartitionState implements PartitionView {
     this.#noteSecret(tenant, name);
   }
 
-  #noteMember({ tenant }: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
+  #noteMember(
+    { tenant }: TenantState,
+    before: ContainerRecord | undefined,
+    after: ContainerRecord | undefined,
+    onMember?: OnMember,
+  ): void {
     const id = (after ?? before)?.id;
     const change = memberChange(before, after);
-    if (id !== undefined && change !== undefined) this.#changeMember(tenant, id, change.before, change.after);
+    if (id === undefined || change === undefined) return;
+    this.#changeMember(tenant, id, change.before, change.after);
+    onMember?.(tenant, (change.after ?? change.before)?.host ?? null);
   }
 
-  #notePeer(tenant: TenantId, id: PeerId, after: PeerRecord | undefined): void {
+  #notePeer(tenant: TenantId, id: PeerId, after: PeerRecord | undefined, onMember?: OnMember): void {
     const before = this.tenant(tenant).peers.records.get(id);
     if (!isOtherPeer(before, after)) return;
     this.#changeMember(tenant, id, before && peerMemberOf(before), after && peerMemberOf(after));
+    onMember?.(tenant, null);
   }
 
   #changeMember(tenant: TenantId, id: Member['id'], before: Member | undefined, after: Member | undefined): void {
@@ -683,10 +695,10 @@ export class PartitionState implements PartitionView {
     this.#account(host, before, -1);
   }
 
-  #remove(tenant: TenantState, id: ContainerId): void {
+  #remove(tenant: TenantState, id: ContainerId, onMember?: OnMember): void {
     if (tenant.containers.has(id)) this.#items.add(tenant.tenant, id);
     this.#noteUses(tenant, tenant.containers.get(id), undefined);
-    this.#noteMember(tenant, tenant.containers.get(id), undefined);
+    this.#noteMember(tenant, tenant.containers.get(id), undefined, onMember);
     this.#forget(tenant, id);
     this.#preparations.delete(id);
     this.#upSinceMs.delete(id);

@@ -163,8 +163,11 @@ export interface Domain<D extends DomainTypes> {
   remove(state: Memory<D>, key: string): void;
   /** Notes that the record under this key is damaged; keeps what the key itself says. */
   quarantine(state: Memory<D>, key: string): void;
-  /** Applies the changes of a turn, and marks the keys of readers dirty. */
-  apply(state: Memory<D>, changes: Changes<D>, marks: DirtyMarks): void;
+  /**
+   * Applies the changes of a turn, and marks the keys of readers dirty.
+   * @returns effects that follow from the changes, besides their own
+   */
+  apply(state: Memory<D>, changes: Changes<D>, marks: DirtyMarks): readonly D['Effect'][];
   applyHeard(state: Memory<D>, heard: D['Heard']): void;
   /** All stored records except damaged ones. */
   all(state: D['View']): Iterable<D['Record']>;
@@ -179,8 +182,6 @@ export interface Domain<D extends DomainTypes> {
   event(event: D['Event'], head: EventHead): OutgoingEvent;
   /** The audit lines of a write with this answer; they are committed before the answer leaves. */
   lines(ask: WriteAsk, reply: Reply, nowMs: number): readonly LineDraft[];
-  /** Effects that follow from these changes of the state, which does not have them yet. */
-  follow(state: D['View'], changes: Changes<D>): readonly D['Effect'][];
   /** Of effects with the same key, a commit carries out the last. */
   effectKey(effect: D['Effect']): string;
 }

@@ -563,10 +563,10 @@ export class Partition<D extends DomainTypes> {
   #apply(serving: Serving<D>, changes: Changes<D>, draft: Draft, requestId: string | null): Group<D['Effect']> {
     const { domain } = this.#options;
     const group = this.#add(serving, draft);
-    const effects = [...changes.effects, ...domain.follow(serving.state, changes)];
-    domain.apply(serving.state, changes, group);
+    const follow = domain.apply(serving.state, changes, group);
     group.markDirty(wholePartition);
-    for (const effect of effects) group.effect(domain.effectKey(effect), { ...effect, requestId });
+    for (const effect of [...changes.effects, ...follow])
+      group.effect(domain.effectKey(effect), { ...effect, requestId });
     return group;
   }
 

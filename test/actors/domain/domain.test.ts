@@ -62,6 +62,24 @@ t.test('hosts that have nothing here are forgotten, and their revisions never go
   t.end();
 });
 
+t.test('a change of a member notifies the hosts of its tenant, except the one that rings anyway', (t) => {
+  const { domain, state } = domainWith();
+  const effectsOf = (changes: Partial<Changes>) =>
+    domain.apply(state, { ...noChanges, ...changes }, { markDirty: () => {} });
+  const notice = (rung: HostKey | null) => ({ kind: 'members', tenant: acme, rung });
+  const rings: Effect = { kind: 'doorbell', host: h1 };
+  const made = container({ placement: placedOn(h1) });
+  t.same(effectsOf({ records: [made], effects: [rings] }), [notice(h1)]);
+  t.same(effectsOf({ records: [{ ...made, observed: observation('running') }], effects: [rings] }), []);
+  t.same(effectsOf({ records: [{ ...made, placement: placedOn(h2) }], effects: [rings] }), [notice(null)]);
+  const peer = peerRecord();
+  t.same(effectsOf({ records: [peer] }), [notice(null)]);
+  t.same(effectsOf({ records: [{ ...peer, generation: 2 }] }), [], 'the same member');
+  const gone = { records: [tombstoneOf(made)], deletes: [keys.container(acme, made.id)] };
+  t.same(effectsOf(gone), [notice(null)], 'once');
+  t.end();
+});
+
 t.test('of a tenant that is gone nothing is kept, and the revision of its members never goes back', (t) => {
   const { state, apply } = domainWith();
   const made = container({ placement: placedOn(h1) });
