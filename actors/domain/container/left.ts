@@ -6,9 +6,7 @@ import type { ContainerRecord, LeftBehind } from '../../../schemas/api/container
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { TurnContext } from '../turn.ts';
-
-const hostOf = ({ placement }: ContainerRecord): HostKey | undefined =>
-  placement.phase === 'placed' ? placement.host : undefined;
+import { hostOf } from './moving.ts';
 
 /** Newest first. The last release keeps only the newest, and leaves the others as they are. */
 const allOf = ({ left, leftBefore = [] }: ContainerRecord): LeftBehind[] =>

@@ -1,6 +1,11 @@
 /** A container on its way from one host to another (ADR 32), as its record has it. Pure. */
 import type { ContainerRecord, Leaving, MoveView, Preparation } from '../../../schemas/api/container.ts';
+import type { SpecPlan } from '../../../schemas/api/spec.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
+
+/** The host of its placement. */
+export const hostOf = ({ placement }: ContainerRecord): HostKey | undefined =>
+  placement.phase === 'placed' ? placement.host : undefined;
 
 /** The copy that another host gets ready; `undefined` if there is none, or if it was given up. */
 export function preparationOf({ preparing, placement, desired }: ContainerRecord): Preparation | undefined {
@@ -26,15 +31,24 @@ export function otherHostsOf(record: ContainerRecord): HostKey[] {
 export function movesFrom(record: ContainerRecord): HostKey | undefined {
   const leaving = leavingOf(record);
   if (leaving !== undefined) return leaving.host;
-  if (preparationOf(record) === undefined || record.placement.phase !== 'placed') return undefined;
-  return record.placement.host;
+  return preparationOf(record) === undefined ? undefined : hostOf(record);
 }
 
 /** The host that its tenant last asked for, or where it is. */
 export function declaredHostOf(record: ContainerRecord): HostKey | undefined {
   const preparing = preparationOf(record);
-  if (preparing?.chosenBy === 'tenant') return preparing.host;
-  return record.placement.phase === 'placed' ? record.placement.host : undefined;
+  return preparing?.chosenBy === 'tenant' ? preparing.host : hostOf(record);
+}
+
+/** The host that it is moving to, or where it is. */
+const targetOf = (record: ContainerRecord): HostKey | undefined => preparationOf(record)?.host ?? hostOf(record);
+
+/** The move to another host that a write makes; `undefined` if it makes none. */
+export function moveIn(before: ContainerRecord, after: ContainerRecord): SpecPlan['move'] {
+  const from = hostOf(before);
+  const to = targetOf(after);
+  if (from === undefined || to === undefined || to === targetOf(before)) return undefined;
+  return { from, to, volumes: [...(before.observed.volumes ?? [])] };
 }
 
 /**

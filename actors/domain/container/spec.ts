@@ -40,7 +40,7 @@ import { create as createContainer, hostFor, mayPullInSome, unknownHost } from '
 import { change, doorbellOnly, find, placedToRun, refusalToStart, withStagedSecrets } from './decide.ts';
 import { changesOf, withMetadata } from './metadata.ts';
 import { moveTo, refusalToMove } from './moves.ts';
-import { declaredHostOf, preparationOf } from './moving.ts';
+import { declaredHostOf, moveIn } from './moving.ts';
 import { policyUnder } from './policy.ts';
 import { changed, eventOf, want, withNext } from './transitions.ts';
 import { isSameVersion, lookingAgain, noTag, versionOf } from './updates.ts';
@@ -236,17 +236,6 @@ export function plan(state: PartitionView, ask: Of<'spec.plan'>, context: TurnCo
   const planned: SpecPlan = { action, changed, ...(move === undefined ? {} : { move }) };
   return answer({ code: 'ok', body: JSON.stringify({ data: spec, plan: planned }) });
 }
-
-/** The move to another host that a write makes; `undefined` if it makes none. */
-function moveIn(before: ContainerRecord, after: ContainerRecord): SpecPlan['move'] {
-  const { placement, observed } = before;
-  const to = targetOf(after);
-  if (placement.phase !== 'placed' || to === undefined || to === targetOf(before)) return undefined;
-  return { from: placement.host, to, volumes: [...(observed.volumes ?? [])] };
-}
-
-const targetOf = (record: ContainerRecord): HostKey | undefined =>
-  preparationOf(record)?.host ?? (record.placement.phase === 'placed' ? record.placement.host : undefined);
 
 const partNamesOf = (spec: StoredSpec) => Object.keys(spec) as (keyof StoredSpec)[];
 
