@@ -8,7 +8,7 @@ import { projectPattern } from '../api/fields/container.ts';
 import { nullable } from '../api/nullable.ts';
 import { ContainerId, HostKey, NetworkName, PeerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
-import { TextSum } from '../text-hash.ts';
+import { digestOfTexts } from '../text-hash.ts';
 import { WireguardKey } from './wireguard-key.ts';
 
 const Label = Type.String({ pattern: projectPattern });
@@ -60,11 +60,8 @@ export function byTenant<T extends { readonly tenant: TenantId }>(
 }
 
 /** @param basis that two digests must share to be compared (`basisOf`) */
-export function digestOfMembers(basis: string, members: Iterable<Member>): string {
-  const sum = new TextSum();
-  for (const member of members) sum.add(textOfMember(member));
-  return sum.digest(basis);
-}
+export const digestOfMembers = (basis: string, members: Iterable<Member>): string =>
+  digestOfTexts(basis, Array.from(members, textOfMember));
 
 /** What a digest of members covers of each. */
 export function textOfMember(member: Member): string {
