@@ -12,6 +12,9 @@ import type { Changes, TurnContext } from './domain/turn.ts';
 import type { Fleet } from './endpoints/fleet.ts';
 import type { Partition } from './partition.ts';
 
+/** A process that missed this many sweeps was stopped, and heard no heartbeats meanwhile. */
+export const sweepsMissed = 3;
+
 export interface SweeperOptions {
   readonly owned: () => Iterable<Partition>;
   readonly fleet: Fleet;
@@ -43,8 +46,7 @@ export class Sweeper {
   sweep(): void {
     const { owned, fleet, isConnected, clock, log } = this.#options;
     const nowMs = clock.monotonicMs();
-    if (nowMs - this.#sweptMs > limits.sweepsMissed * limits.sweepIntervalMs)
-      fleet.listening.stood(nowMs - this.#sweptMs);
+    if (nowMs - this.#sweptMs > sweepsMissed * limits.sweepIntervalMs) fleet.listening.stood(nowMs - this.#sweptMs);
     this.#sweptMs = nowMs;
     if (!isConnected()) return;
     const regionIsSilent = fleet.regionSilence();

@@ -39,6 +39,9 @@ import type { Alike, HostLoss, PreparationSeen, SecretOf } from './turn.ts';
 import { WaitingByTenant, type Waiting } from './tenant/turns.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
 
+/** Hosts without containers of a partition whose last change it remembers, at least. */
+export const hostRevisionsKept = 1000;
+
 export interface PartitionView {
   /**
    * The epoch of this memory: a number that `revocationChanges` gave counts only under the epoch
@@ -418,7 +421,7 @@ export class PartitionState implements PartitionView {
   /** Called when the desired state of the container on the host changes. */
   raiseRevision(host: HostKey, id: ContainerId): void {
     this.#revisions.set(host, this.#changes.add(host, id));
-    if (this.#revisions.size > limits.hostRevisionsKept + 2 * this.#placed.size) this.#forgetRevisions();
+    if (this.#revisions.size > hostRevisionsKept + 2 * this.#placed.size) this.#forgetRevisions();
   }
 
   /** Of hosts that have nothing here. Their next syncs find a later revision, and no change. */

@@ -21,6 +21,9 @@ import type { PartitionView } from './state.ts';
 import { inTurns } from './tenant/turns.ts';
 import { noChanges, type Alike, type Changes, type TurnContext } from './turn.ts';
 
+/** Records that a sweep visits in one step (lib/time/slices.ts). */
+export const sweepStepRecords = 64;
+
 export interface SweepContext extends TurnContext {
   /**
    * Milliseconds for which a host is silent, counted from no earlier than when this process began
@@ -67,7 +70,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
       kind = kindOf(record);
       if (noRoom.has(kind)) {
         // A step: the caller runs this in slices.
-        if (++passed % limits.sweepStepRecords === 0) yield noChanges;
+        if (++passed % sweepStepRecords === 0) yield noChanges;
         continue;
       }
       changes = settle(state, record, context);
@@ -149,7 +152,7 @@ export function* proveUpdates(state: PartitionView, context: TurnContext): Gener
       const changed = { kind: 'changed', tenant: record.tenant, id: record.id } as const;
       yield { ...noChanges, records: [proved], effects: [changed] };
       if (--budget === 0) return;
-    } else if (++passed % limits.sweepStepRecords === 0) {
+    } else if (++passed % sweepStepRecords === 0) {
       yield noChanges;
     }
   }

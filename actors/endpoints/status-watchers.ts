@@ -5,8 +5,15 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { Clock } from '../../lib/time/clock.ts';
+import { minutes } from '../../schemas/limits/units.ts';
+
+/**
+ * Time for which changes of a container are announced after its status was asked for, and the
+ * number of such containers.
+ */
+export const watchedMs = 1 * minutes;
+export const watchedContainers = 50_000;
 
 export class StatusWatchers {
   readonly #asked: LRUCache<ContainerId, true>;
@@ -14,7 +21,7 @@ export class StatusWatchers {
 
   constructor({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
     const perf = { now: () => monotonicMs() };
-    const options = { max: limits.watchedContainers, ttl: limits.watchedMs, ttlResolution: 0, perf };
+    const options = { max: watchedContainers, ttl: watchedMs, ttlResolution: 0, perf };
     this.#asked = new LRUCache(options);
     this.#followed = new LRUCache(options);
   }

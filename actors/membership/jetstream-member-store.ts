@@ -12,7 +12,8 @@ const { bucket } = buckets.members;
 const stream = bucketStream(bucket);
 const prefix = bucketPrefix(bucket);
 const utf8 = new TextDecoder();
-const timeoutMs = limits.memberRequestMs;
+/** The deadline of a request for members' keys. */
+const timeoutMs = 500;
 
 /**
  * The lease is renewed several times a second, so the answers to renewals show whether the server

@@ -9,13 +9,18 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { hours } from '../../schemas/limits/units.ts';
+import { hours, seconds } from '../../schemas/limits/units.ts';
 import { encodeValue } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { WentBack } from '../runtime/store/fence.ts';
 import type { MemberStore, StoredMember } from './member-store.ts';
 import { claims, isRenewing, isSilent, Others } from './others.ts';
 import { contentOf, deadRecord, heardIn, noticeOf, recordOf, type MemberRecord } from './record.ts';
+
+/** A member lists all of them every so often, times their number. */
+export const memberListPaceMs = 50;
+/** Time for which a member must have been live before it gets partitions. */
+export const memberSettledMs = 1 * seconds;
 
 /**
  * The record that tells a process that its lease ended. An absent record says the same.
@@ -112,7 +117,7 @@ export class Membership {
   isSettled(id: MemberId): boolean {
     const other = this.#others.get(id);
     if (other?.record?.state !== 'live') return false;
-    return this.#options.clock.monotonicMs() - other.knownSinceMs >= limits.memberSettledMs;
+    return this.#options.clock.monotonicMs() - other.knownSinceMs >= memberSettledMs;
   }
 
   /** `true` if the record of another member that is not dead names the partition. */
@@ -377,7 +382,7 @@ export class Membership {
     this.#seen = stored.map(({ id }) => id);
     if (watched === undefined) {
       this.#others.forgetAllBut(stored);
-      this.#listDueMs = clock.monotonicMs() + stored.length * limits.memberListPaceMs;
+      this.#listDueMs = clock.monotonicMs() + stored.length * memberListPaceMs;
     } else {
       // Its notice was lost, or the member that declared it dead has died. Few members read this
       // key.

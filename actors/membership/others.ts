@@ -7,6 +7,11 @@ import { limits } from '../../schemas/limits.ts';
 import type { StoredMember } from './member-store.ts';
 import { contentOf, recordOf, type MemberRecord } from './record.ts';
 
+/** Members that each one watches, so that each is watched by as many. */
+export const membersWatched = 3;
+/** A member that was seen unchanged for so long may be dead, and counts for no watch. */
+export const memberDoubtedMs = 600;
+
 /**
  * As `memberDoubtedMs`, for a member that was never seen to renew. It counts only for reading
  * ahead.
@@ -42,7 +47,7 @@ const silentMs = ({ seenAtMs, unchangedSinceMs }: Other, succeedingSinceMs: numb
  */
 export function isSilent(other: Other, succeedingSinceMs: number | undefined): boolean {
   if (isDead(other)) return false;
-  return silentMs(other, succeedingSinceMs) >= (isRenewing(other) ? limits.memberDoubtedMs : unknownDoubtedMs);
+  return silentMs(other, succeedingSinceMs) >= (isRenewing(other) ? memberDoubtedMs : unknownDoubtedMs);
 }
 
 export const claims = (other: Other, partition: number): boolean =>
@@ -108,9 +113,9 @@ export class Others {
     const watched = new Set(others.flatMap(([id, other]) => (isRenewing(other) ? [] : [id])));
     let watching = 0;
     for (const [id, other] of ring) {
-      if (watching === limits.membersWatched) break;
+      if (watching === membersWatched) break;
       watched.add(id);
-      if (silentMs(other, succeedingSinceMs) < limits.memberDoubtedMs) watching++;
+      if (silentMs(other, succeedingSinceMs) < memberDoubtedMs) watching++;
     }
     const isMost = 2 * watched.size > others.length || watched.size > limits.membersPerRead;
     return isMost ? undefined : [...watched];

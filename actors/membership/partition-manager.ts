@@ -15,6 +15,12 @@ import type { EpochRecord } from '../runtime/store/epoch.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { WentBack } from '../runtime/store/fence.ts';
 import type { Partition, PartitionOptions } from '../partition.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** Interval at which a process that stores its partitions again says that it does. */
+const storeAgainSaidMs = 5 * seconds;
+/** Loads of one partition that the loss of the lease may end before this process rests, too. */
+export const loadsRevoked = 2;
 
 export interface PartitionManagerOptions {
   readonly partitions: number;
@@ -162,7 +168,7 @@ export class PartitionManager {
       this.#options.log.warn('stop_awaits_partitions_stored_again', { partitions: [...this.#owned.keys()] });
       const looked = new AbortController();
       void this.#stored.finally(() => looked.abort());
-      await sleep(limits.storeAgainSaidMs, looked.signal);
+      await sleep(storeAgainSaidMs, looked.signal);
     }
   }
 
@@ -347,7 +353,7 @@ export class PartitionManager {
       if (phase !== 'taking') continue;
       const count = (this.#revokedLoads.get(number) ?? 0) + 1;
       this.#revokedLoads.set(number, count);
-      if (count >= limits.loadsRevoked) {
+      if (count >= loadsRevoked) {
         this.#refuse(number, 'revoked', `this process lost its lease ${count} times while it loaded the partition`);
       }
     }

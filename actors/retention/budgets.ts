@@ -19,6 +19,9 @@ import { addTo, ownerOfSubject, type Counts } from './budgets-count.ts';
 import { purgeInSteps } from './purge.ts';
 import { cutsOf, keptBy, scaledTo, type Cut, type Use } from './budgets-decide.ts';
 
+/** The deadline of a request for the state of a stream. */
+const budgetRequestMs = 5 * seconds;
+
 const budgetIntervalMs = 5 * seconds;
 /** Pages of STREAM.INFO with subjects; the server puts 100,000 subjects into one. */
 const budgetSubjectPages = 20;
@@ -122,7 +125,7 @@ type MeanSize = (...keys: string[]) => number;
 export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: BudgetsOptions): Budgets {
   const rounds = createRounds(budgetIntervalMs);
   const { signal } = rounds;
-  const timeoutMs = limits.budgetRequestMs;
+  const timeoutMs = budgetRequestMs;
 
   /** Calls `take` with every subject that the filter matches, on at most `pages` pages. */
   async function list(

@@ -29,6 +29,9 @@ import {
 } from '../runtime/store/jetstream-store.ts';
 import { purgeInSteps } from './purge.ts';
 
+/** A journal that no mark names is emptied when it was sealed for this long. */
+export const journalKeptMs = 1 * minutes;
+
 /** Journals of dead members are looked for this often. */
 const journalSweepMs = 1 * minutes;
 /** Entries that one purge removes. */
@@ -122,7 +125,7 @@ export function createJournalRetention(options: JournalRetentionOptions): Journa
       if (seal === undefined) continue;
       const sinceMs = sealedAtMs.get(member);
       if (sinceMs === undefined) sealedAtMs.set(member, clock.monotonicMs());
-      else if (clock.monotonicMs() - sinceMs >= limits.journalKeptMs) due.push({ member, seal });
+      else if (clock.monotonicMs() - sinceMs >= journalKeptMs) due.push({ member, seal });
     }
     if (due.length === 0) return;
     const named = await namedByMarks();

@@ -7,6 +7,24 @@ import type { OperationRecord } from '../../schemas/records/operation.ts';
 import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { Shares } from './shares.ts';
+import { MiB } from '../../schemas/limits/units.ts';
+
+/**
+ * Outcomes of writes that changed nothing, including refusals, in the memory of a partition; they
+ * are kept as long as other outcomes.
+ */
+export const unchangedKept = 20_000;
+/**
+ * Answers that outcomes in memory share, in number and in bytes; beyond either it forgets them.
+ */
+export const sharedAnswers = 256;
+export const sharedAnswersBytes = 1 * MiB;
+/**
+ * Bytes of answers longer than the first that are kept with outcomes in a partition; a tenant
+ * alone gets half of them. Beyond this its writes are refused.
+ */
+export const shortAnswerBytes = 512;
+export const longAnswersBytes = 64 * MiB;
 
 export interface KnownOperation extends Pick<OperationRecord, 'code' | 'answer'> {
   /** Number of the commit that it is part of, or that it rests on. */
@@ -27,7 +45,7 @@ interface NewOperation {
 
 /** A short answer is bounded by the rate of requests. */
 const longBytesOf = (answer: OperationRecord['answer']): number =>
-  answer.kind === 'body' && answer.body.length > limits.shortAnswerBytes ? answer.body.length : 0;
+  answer.kind === 'body' && answer.body.length > shortAnswerBytes ? answer.body.length : 0;
 
 /** Between two calls of `expire`, no more than this counts. */
 const longestStepMs = 3 * limits.sweepIntervalMs;
@@ -58,7 +76,7 @@ export class Operations {
 
   /** `true` if the outcomes of this tenant leave room for another. */
   hasShare(tenant: string): boolean {
-    return this.#long.has(tenant, limits.longAnswersBytes);
+    return this.#long.has(tenant, longAnswersBytes);
   }
 
   /**
@@ -78,7 +96,7 @@ export class Operations {
   /** Bounded: when full, it forgets the oldest. */
   addUnchanged(operation: NewOperation): void {
     const [oldest] = this.#unchanged;
-    if (this.#unchanged.size >= limits.unchangedKept && oldest !== undefined) this.#forget(this.#unchanged, ...oldest);
+    if (this.#unchanged.size >= unchangedKept && oldest !== undefined) this.#forget(this.#unchanged, ...oldest);
     this.#unchanged.set(operation.record.op, this.#kept(operation));
   }
 
@@ -96,7 +114,7 @@ export class Operations {
     if (answer.kind !== 'body') return answer;
     const shared = this.#shared.get(answer.body);
     if (shared !== undefined) return shared;
-    if (this.#shared.size >= limits.sharedAnswers || this.#sharedBytes >= limits.sharedAnswersBytes) {
+    if (this.#shared.size >= sharedAnswers || this.#sharedBytes >= sharedAnswersBytes) {
       this.#shared.clear();
       this.#sharedBytes = 0;
     }

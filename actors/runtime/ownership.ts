@@ -22,6 +22,17 @@ import { moveEpoch, type EpochRecord, type MovableFrom, type Moved } from './sto
 import { Fence, type WentBack } from './store/fence.ts';
 import type { StoreWrite } from './store/store.ts';
 import { WaitingTurns, type WaitingTurn } from './waiting-turns.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** Time for which a hand-over checkpoints while turns still run. */
+export const handOverDrainMs = 2 * seconds;
+/**
+ * Time for commits under way at a hand-over; senders repeat asks that are not acknowledged by
+ * then.
+ */
+export const handOverSettleMs = 3 * seconds;
+/** Loads that find records missing before the partition is released. */
+export const loadAttempts = 4;
 
 /** Loads that fail for any reason before it is released, such as no replica answering. */
 const loadAttemptsMax = 20;
@@ -124,11 +135,11 @@ export class Ownership<D extends DomainTypes> {
     if (journal.isHeld) return this.#storeAll(serving);
     const { signal } = this.#ended;
     // Nearly all of it while turns still run, so that the pause is short.
-    await Promise.race([checkpointer.drain(), sleep(limits.handOverDrainMs, signal)]);
+    await Promise.race([checkpointer.drain(), sleep(handOverDrainMs, signal)]);
     if (this.serving !== serving) return true;
     this.#phase = { kind: 'releasing', serving };
     const { clock } = this.#options;
-    const untilMs = clock.monotonicMs() + limits.handOverSettleMs;
+    const untilMs = clock.monotonicMs() + handOverSettleMs;
     const isOver = (): boolean => signal.aborted || clock.monotonicMs() >= untilMs;
     while (!commits.isIdle && !isOver()) await sleep(1);
     await Promise.race([checkpointer.drain(), sleep(untilMs - clock.monotonicMs(), signal)]);
@@ -308,7 +319,7 @@ export class Ownership<D extends DomainTypes> {
         if (signal.aborted) break;
         log.error('load_failed', { partition: number, attempt, error });
         if (error instanceof LoadError) refusals++;
-        if (refusals === limits.loadAttempts || attempt === loadAttemptsMax) {
+        if (refusals === loadAttempts || attempt === loadAttemptsMax) {
           await this.#giveUp(moved.epoch, error);
           break;
         }

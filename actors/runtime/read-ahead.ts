@@ -7,10 +7,19 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/time/slices.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { RecordFormat } from './domain.ts';
 import { Reading } from './reading.ts';
 import type { Store } from './store/store.ts';
+import { MiB, seconds } from '../../schemas/limits/units.ts';
+
+/**
+ * Greatest age of what was read ahead when its partition is taken. Far less than
+ * `deleteMarkerTtlMs`: a key that is deleted meanwhile still has its marker.
+ */
+export const readAheadKeptMs = 10 * seconds;
+/** Partitions that a process reads ahead, and bytes of all of them. */
+export const readAheadPartitions = 64;
+export const readAheadBytes = 256 * MiB;
 
 export interface ReadAheadOptions<R> {
   readonly storeOf: (partition: number) => Pick<Store, 'pages'>;
@@ -51,7 +60,7 @@ export class ReadAhead<R> {
       ahead.dropped.abort();
     }
     for (const number of expected) {
-      if (this.#aheads.size >= limits.readAheadPartitions) return;
+      if (this.#aheads.size >= readAheadPartitions) return;
       if (!this.#aheads.has(number)) this.#begin(number);
     }
   }
@@ -73,7 +82,7 @@ export class ReadAhead<R> {
   #isFresh({ startedAtMs, startedMs }: Ahead<R>): boolean {
     const { clock } = this.#options;
     const ageMs = Math.max(clock.monotonicMs() - startedMs, clock.nowMs() - startedAtMs);
-    return ageMs < limits.readAheadKeptMs;
+    return ageMs < readAheadKeptMs;
   }
 
   #begin(partition: number): void {
@@ -83,7 +92,7 @@ export class ReadAhead<R> {
     const { signal } = dropped;
     const run = async (): Promise<boolean> => {
       try {
-        const isOver = (): boolean => !ahead.isWanted || this.#bytes() >= limits.readAheadBytes;
+        const isOver = (): boolean => !ahead.isWanted || this.#bytes() >= readAheadBytes;
         await reading.readOn({ store: storeOf(partition), slices }, signal, isOver);
         return true;
       } catch (error) {

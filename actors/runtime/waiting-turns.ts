@@ -8,6 +8,9 @@ import type { Slices } from '../../lib/time/slices.ts';
 import { limits } from '../../schemas/limits.ts';
 import { Shares } from './shares.ts';
 
+/** Interval at which turns whose senders have given up make room, while all places are taken. */
+export const turnsQueuedLookMs = 100;
+
 export interface WaitingTurn<Serving> {
   /** The tenant of the turn; empty if there is none. */
   readonly tenant: string;
@@ -60,7 +63,7 @@ export class WaitingTurns<Serving> {
 
   /** Works at intervals: otherwise each turn that finds no room would look at all of them. */
   #expire(nowMs: number): void {
-    if (nowMs < this.#expiredMs + limits.turnsQueuedLookMs) return;
+    if (nowMs < this.#expiredMs + turnsQueuedLookMs) return;
     this.#expiredMs = nowMs;
     for (const waiting of this.#turns) if (waiting.untilMs <= nowMs) this.#remove(waiting);
   }

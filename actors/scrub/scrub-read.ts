@@ -12,6 +12,11 @@ import { limits } from '../../schemas/limits.ts';
 import type { ReplicaRead } from './scrub-compare.ts';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
+import { MiB } from '../../schemas/limits/units.ts';
+
+/** The messages and the bytes of one page of a stream. */
+const scrubPageMessages = 256;
+const scrubPageBytes = 1 * MiB;
 
 /** The part that matters here of a server's report on a traced message. */
 const decodeTrace = decoder(
@@ -59,8 +64,8 @@ export async function readReplica(nc: NatsConnection, stream: string, from: numb
     stream,
     filter: '>',
     from: { seq: from },
-    batchMessages: limits.scrubPageMessages,
-    batchBytes: limits.scrubPageBytes,
+    batchMessages: scrubPageMessages,
+    batchBytes: scrubPageBytes,
     timeoutMs: limits.scrubReadMs,
   };
   const held = new Map<number, string>();

@@ -6,6 +6,14 @@
 import { limits } from '../../schemas/limits.ts';
 import { Seats } from '../seats.ts';
 
+/**
+ * Messages whose work waits for slices. Beyond this, the sender is asked to try again, or gets no
+ * answer and tries again.
+ */
+export const worksBegun = 1000;
+/** Of one host: a flood of its messages leaves the others room, and their turns. */
+export const worksBegunPerHost = 64;
+
 /** A sort in slices sorts runs of this many items at once. */
 const sortRunItems = 64;
 
@@ -75,7 +83,7 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
   }
 
   /** Of works that have begun and not ended. */
-  const seats = new Seats({ inAll: limits.worksBegun, perClient: limits.worksBegunPerHost });
+  const seats = new Seats({ inAll: worksBegun, perClient: worksBegunPerHost });
   /** Time spent in this turn of the event loop on works that began in it. */
   let spentMs = 0;
   let isNewTurnComing = false;

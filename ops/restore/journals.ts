@@ -12,8 +12,11 @@ import { createJournalStore, membersWithJournals } from '../../actors/runtime/st
 import { systemClock } from '../../lib/time/clock.ts';
 import { createSlices, runAtOnce } from '../../lib/time/slices.ts';
 import type { MemberId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { RestoreMark } from './mark.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** The time to seal a restored journal. */
+const restoreJournalMs = 30 * seconds;
 
 /** Of every restored journal. After a sleep they might be those of living members. */
 export async function sealJournals(nc: NatsConnection, mark: Pick<RestoreMark, 'check'>): Promise<void> {
@@ -55,7 +58,7 @@ async function seal(nc: NatsConnection, member: MemberId): Promise<Sealing> {
     member,
     newToken: randomUUID,
     nowMs: () => systemClock.nowMs(),
-    signal: AbortSignal.timeout(limits.restoreJournalMs),
+    signal: AbortSignal.timeout(restoreJournalMs),
     onFailure: (error) => (failure = error),
   });
   return sealing.catch((error: unknown) => Promise.reject((failure ?? error) as Error));

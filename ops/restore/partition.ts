@@ -13,7 +13,9 @@ import type { HostKey } from '../../schemas/ids.ts';
 import { buckets } from '../../schemas/records/buckets.ts';
 import { BackupError } from '../backup/error.ts';
 import { restoredCommits } from './journals.ts';
-import { limits } from '../../schemas/limits.ts';
+
+/** The pause between attempts to move an epoch. */
+const restorePauseMs = 500;
 
 /** Attempts to fence off and load a restored partition; its stream may lack a leader for now. */
 const restoreAttempts = 20;
@@ -59,7 +61,7 @@ export async function fenceAndLoad(
 
 /** Attempts while the failure may be passing, `restoreAttempts` in all. */
 const whilePassing = (isPassing: (error: unknown) => boolean): Retrying => ({
-  pauseMs: () => limits.restorePauseMs,
+  pauseMs: () => restorePauseMs,
   onFailure: (error, attempt) => {
     if (attempt + 1 === restoreAttempts || !isPassing(error)) throw error;
   },

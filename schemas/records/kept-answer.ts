@@ -1,8 +1,10 @@
 /** The answer to a POST with an `Idempotency-Key`, kept for the client that sends it again. */
 import Type, { type Static } from 'typebox';
 import type { ContainerId, TenantId } from '../ids.ts';
-import { limits } from '../limits.ts';
 import type { Sealed } from './sealed.ts';
+
+/** Bytes that one counts for beside its texts. */
+const keptAnswerBytes = 300;
 
 /** What a write says of the request that it may be repeated by. */
 export const Once = Type.Object({
@@ -42,7 +44,7 @@ export interface AnswerRecord {
 
 /** Bytes that an answer counts for: its texts, and what a small one takes besides. */
 export const answerBytes = ({ key, request, answer, secret }: AnswerRecord): number =>
-  limits.keptAnswerBytes +
+  keptAnswerBytes +
   key.length +
   request.length +
   (answer.kind === 'body' ? answer.body.length : answer.id.length) +

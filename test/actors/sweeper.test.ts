@@ -6,7 +6,7 @@ import { recordKey, type StateRecord } from '../../actors/domain/records.ts';
 import { Fleet } from '../../actors/endpoints/fleet.ts';
 import type { Partition } from '../../actors/partition.ts';
 import { encodeValue } from '../../actors/runtime/journal/codec.ts';
-import { Sweeper } from '../../actors/sweeper.ts';
+import { Sweeper, sweepsMissed } from '../../actors/sweeper.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { createSlices } from '../../lib/time/slices.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -93,7 +93,7 @@ t.test('a process that is cut off decides nothing; it sweeps when it is back', a
 
 t.test('sweeps that were missed say that the process stood: no host was silent then', async (t) => {
   const { sweeper, fleet, state, pass } = await start(t, []);
-  const gapMs = limits.sweepsMissed * limits.sweepIntervalMs;
+  const gapMs = sweepsMissed * limits.sweepIntervalMs;
   pass(gapMs);
   sweeper.sweep();
   t.equal(fleet.silentMs(h1), gapMs, 'a few may be late');

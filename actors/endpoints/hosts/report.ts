@@ -1,6 +1,5 @@
 /** Takes a report, in which a host reports its containers. */
 import type { HostKey } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import type { PullItem, Report, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { isAhead, observe, observePull } from '../../domain/container/observe.ts';
@@ -9,6 +8,9 @@ import type { PartitionView } from '../../domain/state.ts';
 import type { Changes, TurnContext } from '../../domain/turn.ts';
 import type { Partition } from '../../partition.ts';
 import { countRefused, isFromEnrolled, isHomeOf, ownedPartition, type HostServerOptions } from './server.ts';
+
+/** Containers of a report that one turn processes. */
+export const reportItemsPerTurn = 10;
 
 /** The refusal of a report; `undefined` if it is accepted. */
 function refusalOf(
@@ -69,14 +71,14 @@ function* takingIn(
 ): Generator<void, void, void> {
   const { items, pulls = [] } = report;
   // A report without containers takes one turn too.
-  const turns = Math.max(1, ...[items, pulls].map(({ length }) => Math.ceil(length / limits.reportItemsPerTurn)));
+  const turns = Math.max(1, ...[items, pulls].map(({ length }) => Math.ceil(length / reportItemsPerTurn)));
   let turnsLeft = turns;
   const later = new Set<number>();
   const onCommitted = (): void => {
     if (--turnsLeft === 0) respond(answerOf(later));
   };
   for (let turn = 0; turn < turns; turn++) {
-    const [from, to] = [turn * limits.reportItemsPerTurn, (turn + 1) * limits.reportItemsPerTurn];
+    const [from, to] = [turn * reportItemsPerTurn, (turn + 1) * reportItemsPerTurn];
     const [taken, pulling] = [items.slice(from, to), pulls.slice(from, to)];
     const refusal = refusalOf(options, partition, sender, report);
     for (const [index, item] of taken.entries()) {

@@ -1,7 +1,13 @@
 /** The header of a message of events that says who caused them: it grows with the events. */
 import type { Author } from '../../../schemas/api/audit/line.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { authorText } from '../../../schemas/records/event-authors.ts';
+import { KiB } from '../../../schemas/limits/units.ts';
+
+/**
+ * Bytes of the header of a message that says who caused its events; an author takes 4 KiB at
+ * most. NATS allows 64 KiB for all headers of a message.
+ */
+export const eventAuthorsBytes = 32 * KiB;
 
 interface Run {
   readonly text: string;
@@ -15,7 +21,7 @@ const headBytesOfRun = 16;
 /** Gateways cut the texts of authors, so this leaves none out. */
 function textOf(by: Author | undefined): string {
   const text = by === undefined ? nobody : authorText(by);
-  return text.length + headBytesOfRun > limits.eventAuthorsBytes ? nobody : text;
+  return text.length + headBytesOfRun > eventAuthorsBytes ? nobody : text;
 }
 
 export class AuthorsHeader {
@@ -34,7 +40,7 @@ export class AuthorsHeader {
       return true;
     }
     const bytes = text.length + headBytesOfRun;
-    if (this.#bytes + bytes > limits.eventAuthorsBytes) return false;
+    if (this.#bytes + bytes > eventAuthorsBytes) return false;
     this.#runs.push({ text, count: 1 });
     this.#bytes += bytes;
     return true;

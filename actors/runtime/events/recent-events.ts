@@ -9,6 +9,10 @@ import { compareEvents } from '../../../schemas/event-id.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Identified, Outgoing } from '../journal/codec.ts';
 import { Shares } from '../shares.ts';
+import { KiB } from '../../../schemas/limits/units.ts';
+
+/** Bytes of one page of recent events between gateway and actor. */
+export const recentEventsBytes = 512 * KiB;
 
 /** A kind of items in an outbox: their keys, readers and sizes. */
 export interface OutboxKind<Item extends Identified> {
@@ -124,7 +128,7 @@ export class RecentEvents<Item extends Identified> {
       'after' in from
         ? matching.filter(({ event: { id } }) => compareEvents(id, from.after) > 0)
         : matching.filter(({ event: { id } }) => from.before === null || compareEvents(id, from.before) < 0).reverse();
-    const { values, next } = fill(side, { bytes: limits.recentEventsBytes, items: limit }, (outgoing) => ({
+    const { values, next } = fill(side, { bytes: recentEventsBytes, items: limit }, (outgoing) => ({
       value: outgoing,
       bytes: Buffer.byteLength(JSON.stringify(outgoing)),
     }));

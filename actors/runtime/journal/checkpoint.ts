@@ -31,6 +31,9 @@ import type { Journal } from './journal.ts';
 import type { Fence } from '../store/fence.ts';
 import type { Store, StoreWrite } from '../store/store.ts';
 
+/** Interval at which a partition that rests looks whether the journal fills. */
+export const checkpointLookMs = 250;
+
 /**
  * Time that a checkpoint waits for its events; then they are parked in the bucket, and the mark
  * moves.
@@ -175,7 +178,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       await outbox.publishTo(entry, eventsPatienceMs);
       const writes = outbox.park(entry);
       if (writes !== undefined) return writes;
-      await sleep(limits.checkpointLookMs, stopped.signal);
+      await sleep(checkpointLookMs, stopped.signal);
     }
     return [];
   }
@@ -200,7 +203,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     while (!signal.aborted && !journal.isFilling()) {
       const leftMs = untilMs - clock.monotonicMs();
       if (leftMs <= 0) return;
-      await sleep(Math.min(leftMs, limits.checkpointLookMs), signal);
+      await sleep(Math.min(leftMs, checkpointLookMs), signal);
     }
   }
 

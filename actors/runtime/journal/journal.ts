@@ -25,6 +25,16 @@ import type { Fence } from '../store/fence.ts';
 import type { Store } from '../store/store.ts';
 import { type Commit, type EncodedSection, encodeEntry, encodeSection } from './codec.ts';
 
+/** From this share of the ring on, commits of partitions that do not checkpoint are put again. */
+export const journalCarryShare = 0.75;
+/**
+ * The pause between two entries when the ring is full; from half full on it grows with the
+ * square.
+ */
+export const journalThrottleMs = 100;
+/** Time for which a batch keeps those of other partitions from being sent. */
+export const checkpointTurnMs = 250;
+
 /** A commit of a partition, and what to call when it is in the journal. */
 export interface PutCommit {
   readonly commit: Commit;
@@ -89,7 +99,7 @@ interface LivePartition {
  */
 export function throttleMs(entries: number): number {
   const beyondHalf = Math.max(0, (entries / limits.journalSlots) * 2 - 1);
-  return Math.floor(limits.journalThrottleMs * Math.min(1, beyondHalf ** 2));
+  return Math.floor(journalThrottleMs * Math.min(1, beyondHalf ** 2));
 }
 
 export class Journal {
@@ -174,7 +184,7 @@ export class Journal {
     const before = this.#checkpointing;
     const writing = before.then(write);
     const ended = new AbortController();
-    this.#checkpointing = before.then(() => sleep(limits.checkpointTurnMs, ended.signal));
+    this.#checkpointing = before.then(() => sleep(checkpointTurnMs, ended.signal));
     try {
       return await writing;
     } finally {
@@ -243,7 +253,7 @@ export class Journal {
     while (this.#sources.size > 0 && !signal.aborted) {
       const waitMs = throttleMs(this.entries);
       if (waitMs > 0) await sleep(waitMs, signal);
-      const isStuck = this.entries >= limits.journalSlots * limits.journalCarryShare;
+      const isStuck = this.entries >= limits.journalSlots * journalCarryShare;
       const carried = isStuck ? this.#carried() : new Gathered();
       const putting = this.#put(carried.sections.length > 0 ? carried : this.#gathered());
       this.#putting = putting;
@@ -272,7 +282,7 @@ export class Journal {
   #carried(): Gathered {
     const gathered = new Gathered();
     const oldest = this.#live.at(0)?.number ?? 0;
-    const until = oldest + limits.journalSlots * (1 - limits.journalCarryShare);
+    const until = oldest + limits.journalSlots * (1 - journalCarryShare);
     for (const [partition, { commits }] of this.#partitions) {
       for (const live of commits) {
         if (live.entry.number >= until) continue;

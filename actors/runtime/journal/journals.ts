@@ -7,7 +7,6 @@ import type { Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { Slices } from '../../../lib/time/slices.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom } from '../store/epoch.ts';
 import { Fence, type WentBack } from '../store/fence.ts';
 import type { Store } from '../store/store.ts';
@@ -15,6 +14,10 @@ import type { Commit } from './codec.ts';
 import { Journal, type JournalObserver } from './journal.ts';
 import { LoadError } from './load-error.ts';
 import { readSealed, sealJournal, SealedJournal } from './read-journal.ts';
+import { seconds } from '../../../schemas/limits/units.ts';
+
+/** Time for which a journal that was read serves the partitions that are loaded next. */
+export const journalReadKeptMs = 30 * seconds;
 
 /** The time to seal and read a journal; then the load of a partition tries again. */
 const journalReadMs = 20_000;
@@ -161,7 +164,7 @@ export class Journals {
       };
       // The timer keeps no process from its end.
       const keep = (journal: SealedJournal): void => {
-        if (journal.isWhole) setTimeout(forget, limits.journalReadKeptMs).unref();
+        if (journal.isWhole) setTimeout(forget, journalReadKeptMs).unref();
         else forget();
       };
       reading.then(keep, forget);

@@ -25,6 +25,19 @@ import {
   type PublishAck,
 } from '../../../lib/nats/kv-keys.ts';
 import type { EventSink, Store, StoreWrite, StoredEvent, StoredValue, WriteOutcome } from './store.ts';
+import { hours, seconds } from '../../../schemas/limits/units.ts';
+
+/** Time for which a deleted key keeps its marker. */
+export const deleteMarkerTtlMs = 1 * hours;
+/**
+ * Retries of a write that a replicated stream refuses because another write with the same fence
+ * is in flight.
+ */
+const checkInFlightRetries = 100;
+/** The time between two batches of events of a process. */
+const eventsPaceMs = 250;
+/** The deadline of a batch of a checkpoint, or of events. */
+export const checkpointTimeoutMs = 5 * seconds;
 
 /**
  * The deadline of one page of a load: a replica that is away does not answer, and the next
@@ -62,7 +75,7 @@ async function acknowledged(send: () => Promise<Msg>): Promise<WriteOutcome> {
     try {
       const ack = decodeAck((await send()).data);
       const isRefused = ack.error?.err_code === checkInFlight;
-      if (!isRefused || attempt === limits.checkInFlightRetries) return outcomeOf(ack);
+      if (!isRefused || attempt === checkInFlightRetries) return outcomeOf(ack);
     } catch (cause) {
       // The client itself refuses a message above the server's `max_payload`.
       return { kind: cause instanceof InvalidArgumentError ? 'refused' : 'unknown', cause };
@@ -88,7 +101,7 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
   function headersOf(write: StoreWrite): MsgHdrs {
     const head = headers();
     if (write.value === null) head.set('KV-Operation', 'DEL');
-    const ttlMs = write.ttlMs ?? (write.value === null ? limits.deleteMarkerTtlMs : undefined);
+    const ttlMs = write.ttlMs ?? (write.value === null ? deleteMarkerTtlMs : undefined);
     if (ttlMs !== undefined) head.set('Nats-TTL', ttl(ttlMs));
     return head;
   }
@@ -128,7 +141,7 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
     const last = numbered.pop();
     if (last === undefined) throw new StoreError('an empty batch');
     for (const { subject, payload, head } of numbered) nc.publish(subject, payload, { headers: head });
-    return request(last.subject, last.payload, last.head, limits.checkpointTimeoutMs);
+    return request(last.subject, last.payload, last.head, checkpointTimeoutMs);
   }
 
   return {
@@ -230,7 +243,7 @@ export function createEventSink(nc: NatsConnection, newBatchId: () => string): E
         nc.publish(subject, payload, { headers: head });
         continue;
       }
-      const answer = await nc.request(subject, payload, { headers: head, timeout: limits.checkpointTimeoutMs });
+      const answer = await nc.request(subject, payload, { headers: head, timeout: checkpointTimeoutMs });
       const ack = decodeAck(answer.data);
       if (ack.error !== undefined) throw new StoreError(`events: ${ack.error.description}`);
     }
@@ -263,7 +276,7 @@ export function createEventSink(nc: NatsConnection, newBatchId: () => string): E
       const publications = waiting;
       waiting = [];
       await settle(publications);
-      await sleep(limits.eventsPaceMs);
+      await sleep(eventsPaceMs);
     }
     isSending = false;
   }

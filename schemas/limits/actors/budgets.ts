@@ -1,5 +1,4 @@
 /** Budgets of hosts, tenants and containers in the streams LOGS and EVENTS. */
-import { seconds } from '../units.ts';
 
 export const budgets = {
   /**
@@ -7,5 +6,4 @@ export const budgets = {
    */
   budgetFrom: 0.75,
   budgetTo: 0.6,
-  budgetRequestMs: 5 * seconds,
 } as const;

@@ -11,8 +11,6 @@ export const events = {
   eventsSettledMs: 10 * seconds,
   /** Bytes of such events in a partition. */
   eventsSettlingBytes: 4 * MiB,
-  /** Bytes of one page of recent events between gateway and actor. */
-  recentEventsBytes: 512 * KiB,
   /**
    * Bytes of parked events in a partition, about 20,000 events. Beyond this, the mark does not move
    * until some are published.
@@ -25,9 +23,4 @@ export const events = {
    * `checkpointBatchMessages`, a batch has fewer than `natsBatchMessages`.
    */
   eventsFreedPerBatch: 200,
-  /**
-   * Bytes of the header of a message that says who caused its events; an author takes 4 KiB at
-   * most. NATS allows 64 KiB for all headers of a message.
-   */
-  eventAuthorsBytes: 32 * KiB,
 } as const;

@@ -8,7 +8,4 @@ export const operations = {
   restoreMarkStillMs: 2 * seconds,
   /** The time to write the mark. */
   restoreMarkWriteMs: 5 * seconds,
-  /** The time to seal a restored journal. */
-  restoreJournalMs: 30 * seconds,
-  restorePauseMs: 500,
 } as const;

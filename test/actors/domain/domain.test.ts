@@ -11,11 +11,11 @@ import type { HostKey } from '../../../schemas/ids.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { defaultTenant } from '../../../schemas/api/tenant.ts';
 import type { WriteAsk } from '../../../schemas/wire/asks.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { containerId, hostKey, tenantId } from '../support.ts';
 import { acme, container, contextOf, fleetHost, fleetOf, h1, h2, hostRecord, none } from '../support/records.ts';
 import { observation, placedOn, unplaced } from '../support/records.ts';
 import { home, leaseOf, networkRecord, peerId, peerRecord } from '../support/vpn.ts';
+import { hostRevisionsKept } from '../../../actors/domain/state.ts';
 
 const context = contextOf(fleetOf(fleetHost(h1)));
 const asker = { rid: 'r', budgetMs: 1000 };
@@ -44,7 +44,7 @@ t.test('hosts that have nothing here are forgotten, and their revisions never go
   apply({ records: [stays] });
   const [first, before] = [state.revisionOf(h1), state.revisionOf(h2)];
   let highest = 0;
-  for (let index = 0; index < 2 * limits.hostRevisionsKept; index++) {
+  for (let index = 0; index < 2 * hostRevisionsKept; index++) {
     const host = hostKey(`host-${index}`);
     const passing = container({ placement: placedOn(host) }, 'passing');
     apply({ records: [passing] });

@@ -1,7 +1,7 @@
 /** Whom a sweep looks at; host.test.ts has how much it does, vpn-property.test.ts what expires. */
 import t from 'tap';
 import { goneFrom } from '../../../actors/domain/host/strangers.ts';
-import { expiredKeys, sweep, type SweepContext } from '../../../actors/domain/sweep.ts';
+import { expiredKeys, sweep, type SweepContext, sweepStepRecords } from '../../../actors/domain/sweep.ts';
 import { noChanges, type FleetHost, type HostCondition } from '../../../actors/domain/turn.ts';
 import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
@@ -165,7 +165,7 @@ t.test('a waiting container is placed if it should run', (t) => {
 });
 
 t.test('those that are passed over are steps too, so that no slice takes them all', (t) => {
-  const many = Array.from({ length: 10 * limits.sweepStepRecords + 1 }, (_, index) => container({}, `c${index}`));
+  const many = Array.from({ length: 10 * sweepStepRecords + 1 }, (_, index) => container({}, `c${index}`));
   const { steps } = sweepOf([fleetHost(h1, { draining: true, schedulable: false })], ...many);
   t.ok(steps.length >= 10 && steps.length < 20, `${steps.length} steps`);
   t.end();

@@ -1,6 +1,6 @@
 /** Announcements of changes: for how many containers, and for how long. */
 import t from 'tap';
-import { StatusWatchers } from '../../../actors/endpoints/status-watchers.ts';
+import { StatusWatchers, watchedMs, watchedContainers } from '../../../actors/endpoints/status-watchers.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { containerId, tenantId } from '../support.ts';
 
@@ -13,20 +13,20 @@ t.test('a container is watched for a while after its status was asked for', (t) 
   const [one, other] = [containerId(), containerId()];
   watched.asked(one);
   t.same([watched.has(acme, one), watched.has(acme, other)], [true, false]);
-  nowMs = startMs + limits.watchedMs - 1;
+  nowMs = startMs + watchedMs - 1;
   t.ok(watched.has(acme, one));
   watched.asked(one);
-  nowMs += limits.watchedMs - 1;
+  nowMs += watchedMs - 1;
   t.ok(watched.has(acme, one), 'asked for again');
   nowMs += 2;
   t.notOk(watched.has(acme, one));
-  t.ok(limits.watchedMs > 2 * limits.waitPollMs, 'one that waits asks more often');
+  t.ok(watchedMs > 2 * limits.waitPollMs, 'one that waits asks more often');
   t.end();
 });
 
 t.test('of too many, the one that was asked for longest ago is forgotten', (t) => {
   const watched = new StatusWatchers({ monotonicMs: () => 0 });
-  const ids = Array.from({ length: limits.watchedContainers + 1 }, () => containerId());
+  const ids = Array.from({ length: watchedContainers + 1 }, () => containerId());
   const [first, second, third] = ids;
   for (const id of ids.slice(0, -1)) watched.asked(id);
   watched.asked(first!);
@@ -45,8 +45,8 @@ t.test('of a tenant that somebody follows, all containers are watched', (t) => {
   watched.followed(acme);
   t.ok(watched.has(acme, containerId()));
   t.notOk(watched.has(tenantId('rival'), containerId()));
-  nowMs = startMs + limits.watchedMs + 1;
+  nowMs = startMs + watchedMs + 1;
   t.notOk(watched.has(acme, containerId()));
-  t.ok(limits.watchedMs > 2 * limits.streamPollMs, 'one that follows asks more often');
+  t.ok(watchedMs > 2 * limits.streamPollMs, 'one that follows asks more often');
   t.end();
 });

@@ -1,8 +1,8 @@
 /** Many members in virtual time: what they say, and what they know of each other. */
 import t, { type Test } from 'tap';
-import { Membership } from '../../../actors/membership/membership.ts';
+import { Membership, memberListPaceMs } from '../../../actors/membership/membership.ts';
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
-import { Others } from '../../../actors/membership/others.ts';
+import { Others, membersWatched, memberDoubtedMs } from '../../../actors/membership/others.ts';
 import { deadRecord, recordOf, type MemberRecord } from '../../../actors/membership/record.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
@@ -154,7 +154,7 @@ t.test('the messages of members grow as their number, not as its square', async 
 t.test('a dead member is known to all, even if all who watched it died with it', async (t) => {
   const members = new Members();
   await members.run(60, async () => {
-    for (const count of [1, limits.membersWatched + 1, 5 * limits.membersWatched]) {
+    for (const count of [1, membersWatched + 1, 5 * membersWatched]) {
       for (const { process } of members.ring().slice(3, 3 + count)) members.world.kill(process);
       const startMs = members.world.nowMs;
       t.ok(
@@ -174,7 +174,7 @@ t.test('a notice is heard at once, or found later if it was lost', async (t) => 
       members.running().every(({ membership }) => membership === first.membership || membership.isServed(partition));
     first.partitions = [1];
     t.ok(await members.world.until(isKnown(1), 2 * limits.leaseRenewMs), 'heard');
-    const listMs = (members.all.length + 1) * limits.memberListPaceMs;
+    const listMs = (members.all.length + 1) * memberListPaceMs;
     // Nobody hears this one; those who watch it find it, and say it.
     const { arrives } = members.weather;
     members.weather.arrives = () => false;
@@ -275,10 +275,10 @@ t.test('the members that are watched', (t) => {
   renew(ids, 1250);
   t.same(watched('ma0'), ['mb', 'mc', 'md'], 'then the next ones');
   t.same(watched('ms0'), ['mt', 'ma', 'mb'], 'on a ring');
-  see(['mb', 'mc'] as MemberId[], 1250 + limits.memberDoubtedMs);
+  see(['mb', 'mc'] as MemberId[], 1250 + memberDoubtedMs);
   t.same(watched('ma0'), ['mb', 'mc', 'md', 'me', 'mf'], 'one that may be dead watches nobody');
   t.same(
-    others.watchedBy('ma0' as MemberId, 1250 + limits.memberDoubtedMs),
+    others.watchedBy('ma0' as MemberId, 1250 + memberDoubtedMs),
     ['mb', 'mc', 'md'],
     'unless the store itself took no renewals',
   );

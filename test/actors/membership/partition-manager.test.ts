@@ -1,6 +1,6 @@
 /** Loads of partitions and the retries of failed ones, in virtual time. */
 import t from 'tap';
-import { PartitionManager } from '../../../actors/membership/partition-manager.ts';
+import { PartitionManager, loadsRevoked } from '../../../actors/membership/partition-manager.ts';
 import { memberFor } from '../../../actors/membership/rendezvous.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import type { Partition } from '../../../actors/partition.ts';
@@ -17,6 +17,8 @@ import { createPartition, writeOf } from '../support/partition.ts';
 import { acme } from '../support/records.ts';
 import { createFractions } from '../support/random.ts';
 import { World } from '../../sim/world/time.ts';
+import { memberDoubtedMs } from '../../../actors/membership/others.ts';
+import { loadAttempts } from '../../../actors/runtime/ownership.ts';
 
 interface Former {
   readonly members: ReturnType<typeof createMembers>;
@@ -99,7 +101,7 @@ t.test('a process that loses its lease in each load pauses before the next, twic
       revoke();
       t.ok(await world.until(() => manager.membership.id !== before, limits.leaseMs));
       const revokedMs = world.nowMs;
-      if (revoked === limits.loadsRevoked) t.match(manager.fault() ?? '', /lease/);
+      if (revoked === loadsRevoked) t.match(manager.fault() ?? '', /lease/);
       t.ok(await loads(revoked + 1), `load ${revoked + 1}`);
       restsMs.push(world.nowMs - revokedMs);
     }
@@ -138,12 +140,12 @@ t.test('a process gives up a partition that it cannot load after a few attempts,
     const givenUpTimes = async (times: number): Promise<boolean> =>
       world.until(() => givenUp.length === times, limits.loadRestMaxMs);
     t.ok(await givenUpTimes(1));
-    t.equal(loadsAtMs.length, limits.loadAttempts);
+    t.equal(loadsAtMs.length, loadAttempts);
     t.match(manager.fault(), /can't load partition 0: the checkpoint mark is damaged/);
     const restedMs = world.nowMs;
     t.ok(await givenUpTimes(2));
-    t.equal(loadsAtMs.length, 2 * limits.loadAttempts);
-    t.ok((loadsAtMs[limits.loadAttempts] ?? 0) - restedMs >= limits.loadRestMinMs);
+    t.equal(loadsAtMs.length, 2 * loadAttempts);
+    t.ok((loadsAtMs[loadAttempts] ?? 0) - restedMs >= limits.loadRestMinMs);
     state.isDamaged = false;
     t.ok(await world.until(() => [...manager.serving()].length === 1, limits.loadRestMaxMs), 'it can be loaded again');
     t.equal(manager.fault(), undefined);
@@ -174,7 +176,7 @@ t.test('a partition is expected while its owner is silent and may still live', a
     );
     const silentMs = world.nowMs;
     t.ok(await world.until(isExpected, limits.leaseMs));
-    t.ok(world.nowMs - silentMs >= limits.memberDoubtedMs);
+    t.ok(world.nowMs - silentMs >= memberDoubtedMs);
     renew();
     t.ok(await world.until(() => !isExpected(), limits.leaseMs), 'it was only slow');
     t.ok(await world.until(isExpected, limits.leaseMs));

@@ -1,6 +1,13 @@
 /** Retention of the outcomes of operations; refusals.test.ts has their use. */
 import t from 'tap';
-import { Operations } from '../../../actors/runtime/operations.ts';
+import {
+  Operations,
+  unchangedKept,
+  sharedAnswers,
+  sharedAnswersBytes,
+  shortAnswerBytes,
+  longAnswersBytes,
+} from '../../../actors/runtime/operations.ts';
 import type { OutcomeCode } from '../../../schemas/errors.ts';
 import type { OperationId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -72,7 +79,7 @@ t.test('a load that took long ends nothing: time begins with the first sweep', (
 
 t.test('committed outcomes are never dropped by count, and stand before those that changed nothing', (t) => {
   const { operations, has } = keeping();
-  for (let count = 0; count <= limits.unchangedKept; count++) operations.add(operationOf(`op-${count}`));
+  for (let count = 0; count <= unchangedKept; count++) operations.add(operationOf(`op-${count}`));
   t.ok(has('op-0'));
   operations.addUnchanged(operationOf('op-0', 'conflict'));
   t.equal(operations.get(idOf('op-0'))?.code, 'ok');
@@ -88,13 +95,13 @@ t.test('an answer is kept once, however many refusals say it, and however long i
   const short = answerOf('first', 'gone');
   t.equal(answerOf('second', 'gone'), short);
   t.same(answerOf('other', 'taken'), { kind: 'body', body: 'taken' });
-  const long = (of: string) => of.repeat(limits.shortAnswerBytes + 1);
+  const long = (of: string) => of.repeat(shortAnswerBytes + 1);
   t.equal(answerOf('long', long('x')), answerOf('long again', long('x')));
-  for (let n = 0; n < limits.sharedAnswers; n++) answerOf(`of ${n}`, `${n}`);
+  for (let n = 0; n < sharedAnswers; n++) answerOf(`of ${n}`, `${n}`);
   t.not(answerOf('third', 'gone'), short, 'bounded in number');
   t.equal(operations.get(idOf('first'))?.answer, short);
   const third = answerOf('fourth', 'gone');
-  answerOf('longest', 'y'.repeat(limits.sharedAnswersBytes));
+  answerOf('longest', 'y'.repeat(sharedAnswersBytes));
   answerOf('after it', 'other');
   t.not(answerOf('fifth', 'gone'), third, 'bounded in bytes');
   t.end();
@@ -102,7 +109,7 @@ t.test('an answer is kept once, however many refusals say it, and however long i
 
 t.test('long answers of a tenant are bounded, until some have ended, and leave room for others', (t) => {
   const { operations, run } = keeping();
-  const body = 'x'.repeat(limits.longAnswersBytes / 64);
+  const body = 'x'.repeat(longAnswersBytes / 64);
   let count = 0;
   const add = (tenant: string): void => {
     operations.add(operationOf(`${tenant} ${++count}`, 'conflict', body, tenant));
@@ -117,13 +124,13 @@ t.test('long answers of a tenant are bounded, until some have ended, and leave r
   t.ok(operations.hasShare('cork'), 'what is of no tenant takes none of it');
   run(limits.operationTtlMs);
   t.ok(operations.hasShare('acme'), 'they have ended');
-  for (let n = 0; n < 2 * limits.unchangedKept; n++)
+  for (let n = 0; n < 2 * unchangedKept; n++)
     operations.addUnchanged(operationOf(`unchanged ${n}`, 'conflict', 'y'.repeat(1000)));
   run(limits.operationTtlMs);
   for (count = 0; operations.hasShare('acme') && count < 100;) add('acme');
   t.equal(count, 33, 'what was forgotten early takes nothing');
-  for (let n = 0; n < limits.unchangedKept; n++)
-    operations.addUnchanged(operationOf(`short ${n}`, 'conflict', 'y'.repeat(limits.shortAnswerBytes), 'dash'));
+  for (let n = 0; n < unchangedKept; n++)
+    operations.addUnchanged(operationOf(`short ${n}`, 'conflict', 'y'.repeat(shortAnswerBytes), 'dash'));
   t.ok(operations.hasShare('dash'), 'short ones do not count');
   t.end();
 });

@@ -16,7 +16,6 @@ import { systemClock } from '../../../lib/time/clock.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
 import { containerId, endless, operation, specOf } from '../support.ts';
 import { memoryJournals, successiveMembers } from '../support/journals.ts';
@@ -24,6 +23,7 @@ import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '..
 import { createPartition, readOf, writeOf } from '../support/partition.ts';
 import { inWorld } from '../support/in-world.ts';
 import { acme } from '../support/records.ts';
+import { handOverDrainMs, handOverSettleMs } from '../../../actors/runtime/ownership.ts';
 
 const createAsk = (name: string) =>
   ({
@@ -200,7 +200,7 @@ t.test('a partition that cannot be checkpointed in time is served on', async (t)
   });
   t.match(done, { released: false, isServing: true, names: ['a', 'b', 'c'], again: true });
   t.not(done['owner'], true, 'no other may take it meanwhile');
-  t.ok(Number(done['ms']) <= limits.handOverDrainMs + limits.handOverSettleMs + 10, `after ${String(done['ms'])} ms`);
+  t.ok(Number(done['ms']) <= handOverDrainMs + handOverSettleMs + 10, `after ${String(done['ms'])} ms`);
   t.match(markIn(bucket), { journals: [] });
 });
 

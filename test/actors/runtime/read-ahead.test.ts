@@ -3,15 +3,15 @@ import t from 'tap';
 import { records as format } from '../../../actors/domain/domain.ts';
 import { recordKey } from '../../../actors/domain/records.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
-import { ReadAhead } from '../../../actors/runtime/read-ahead.ts';
+import { ReadAhead, readAheadKeptMs, readAheadPartitions, readAheadBytes } from '../../../actors/runtime/read-ahead.ts';
 import type { Store, StoredValue } from '../../../actors/runtime/store/store.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { MiB } from '../../../schemas/limits/units.ts';
 import { until } from '../../support/until.ts';
 import { quietLog } from '../support.ts';
 import { container } from '../support/records.ts';
+import { deleteMarkerTtlMs } from '../../../actors/runtime/store/jetstream-store.ts';
 
 const slices = createSlices(systemClock);
 const { signal } = new AbortController();
@@ -65,12 +65,12 @@ t.test('a read that is too old on either clock is not used', async (t) => {
   for (const what of ['ms', 'atMs'] as const) {
     const { readAhead, clock } = start(twoPages);
     readAhead.look([0, 1], []);
-    clock[what] += limits.readAheadKeptMs - 1;
+    clock[what] += readAheadKeptMs - 1;
     t.ok(await readAhead.take(0));
     clock[what] += 1;
     t.equal(await readAhead.take(1), undefined);
   }
-  t.ok(limits.readAheadKeptMs * 100 <= limits.deleteMarkerTtlMs, 'a delete marker outlives it by far');
+  t.ok(readAheadKeptMs * 100 <= deleteMarkerTtlMs, 'a delete marker outlives it by far');
 });
 
 t.test('a partition that another process takes, or its member has kept, is dropped', async (t) => {
@@ -104,9 +104,9 @@ t.test('partitions and bytes are bounded', async (t) => {
     }
   });
   readAhead.look([0], []);
-  await until('enough was read', () => read * value.length >= limits.readAheadBytes);
+  await until('enough was read', () => read * value.length >= readAheadBytes);
   const reading = await readAhead.take(0);
-  t.equal(reading?.bytes, limits.readAheadBytes);
+  t.equal(reading?.bytes, readAheadBytes);
 
   const begun = new Set<number>();
   const many = new ReadAhead({
@@ -120,8 +120,8 @@ t.test('partitions and bytes are bounded', async (t) => {
     log: quietLog,
   });
   many.look(
-    Array.from({ length: 2 * limits.readAheadPartitions }, (_, partition) => partition),
+    Array.from({ length: 2 * readAheadPartitions }, (_, partition) => partition),
     [],
   );
-  t.equal(begun.size, limits.readAheadPartitions);
+  t.equal(begun.size, readAheadPartitions);
 });

@@ -3,7 +3,7 @@
  * late.
  */
 import t, { type Test } from 'tap';
-import { Operations } from '../../../actors/runtime/operations.ts';
+import { Operations, unchangedKept, shortAnswerBytes, longAnswersBytes } from '../../../actors/runtime/operations.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import type { OperationId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -76,8 +76,8 @@ t.test('long refusals of one tenant are kept up to its share, and then it is tol
   const first = { ...remove, op: operation() };
   const refusal = await writeOf(partition, first);
   t.equal(refusal.code, 'conflict');
-  t.ok(refusal.body.length > limits.shortAnswerBytes, `${refusal.body.length} bytes`);
-  const most = limits.longAnswersBytes / 2 / refusal.body.length;
+  t.ok(refusal.body.length > shortAnswerBytes, `${refusal.body.length} bytes`);
+  const most = longAnswersBytes / 2 / refusal.body.length;
   const codes = new Map<string, number>();
   for (let count = 0; count < most + 500; count += 500) {
     const asked = Array.from({ length: 500 }, async () => writeOf(partition, { ...remove, op: operation() }));
@@ -111,7 +111,7 @@ t.test('refusals are bounded by count and by time', (t) => {
     code: 'conflict' as const,
     answer: { kind: 'body', body: '' } as const,
   });
-  for (let n = 0; n <= limits.unchangedKept; n++) operations.addUnchanged({ record: record(n), commit: 0, tenant: '' });
+  for (let n = 0; n <= unchangedKept; n++) operations.addUnchanged({ record: record(n), commit: 0, tenant: '' });
   t.equal(operations.get('op-0' as OperationId), undefined, 'the oldest');
   t.ok(operations.get('op-1' as OperationId));
   for (let ms = 0; ms <= limits.operationTtlMs + 1000; ms += 1000) operations.expire(ms);

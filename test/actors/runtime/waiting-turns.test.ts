@@ -1,7 +1,7 @@
 /** Turns that wait for a load or a lease: their order, which of them run, and the bound. */
 import { setImmediate as nextStep } from 'node:timers/promises';
 import t from 'tap';
-import { WaitingTurns } from '../../../actors/runtime/waiting-turns.ts';
+import { WaitingTurns, turnsQueuedLookMs } from '../../../actors/runtime/waiting-turns.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import { limits } from '../../../schemas/limits.ts';
 
@@ -112,12 +112,12 @@ t.test('one that throws is told and not run again; the next run has the rest', a
 
 t.test('too many: those whose senders have given up make room, else the new one is refused', async (t) => {
   const { turns, add, serve, pass, told, steps } = createWaiting();
-  add('short', limits.turnsQueuedLookMs + 9);
+  add('short', turnsQueuedLookMs + 9);
   for (let count = 1; count < limits.turnsQueued; count++) add('long');
   pass(9);
   add('x');
   t.same(told(), ['no x'], 'while all of them still wait');
-  pass(limits.turnsQueuedLookMs);
+  pass(turnsQueuedLookMs);
   add('y');
   add('z');
   t.same(told(), ['no z'], 'the room of one is room for one');
@@ -131,7 +131,7 @@ t.test('too many: those whose senders have given up make room, else the new one 
 
 t.test('one tenant alone has half of the places, and always leaves some for another', (t) => {
   const { turns, add, pass, told } = createWaiting();
-  const [soon, long] = [limits.turnsQueuedLookMs, 2 * limits.turnsQueuedLookMs];
+  const [soon, long] = [turnsQueuedLookMs, 2 * turnsQueuedLookMs];
   for (let count = 0; count < limits.turnsQueued / 2; count++) add('a', soon, undefined, 'acme');
   add('b', long, undefined, 'acme');
   t.same(told(), []);
@@ -165,7 +165,7 @@ t.test('those that find no room do not look at all that wait', (t) => {
   for (let count = 0; count < limits.turnsQueued; count++) add();
   for (let count = 0; count < 512; count++) add();
   t.equal(looks, limits.turnsQueued, 'one look for a whole batch');
-  pass(limits.turnsQueuedLookMs);
+  pass(turnsQueuedLookMs);
   add();
   t.equal(looks, 2 * limits.turnsQueued);
   t.end();

@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t from 'tap';
-import { createSlices, runAtOnce, sorting } from '../../../lib/time/slices.ts';
+import { createSlices, runAtOnce, sorting, worksBegun, worksBegunPerHost } from '../../../lib/time/slices.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { createRandom } from '../../actors/support/random.ts';
 
@@ -64,10 +64,10 @@ t.test('works that messages begin: a little at once, the rest in slices, and no 
   };
   t.ok(slices.begin('test', work(2), onFault));
   t.equal(ended, 1, 'a short one ends at once');
-  for (let begun = 0; begun < limits.worksBegun; begun++) t.ok(slices.begin('test', work(30), onFault));
+  for (let begun = 0; begun < worksBegun; begun++) t.ok(slices.begin('test', work(30), onFault));
   t.ok((stepsOfTurn[0] ?? 0) <= limits.atOnceMs, 'all of them together have the time that a turn has for them');
   t.notOk(slices.begin('test', work(1), onFault), 'too many wait');
-  while (ended < limits.worksBegun + 1) {
+  while (ended < worksBegun + 1) {
     await nextTurn();
     stepsOfTurn.push(0);
   }
@@ -83,11 +83,11 @@ t.test('a host whose messages wait leaves room for those of others', async (t) =
     yield* counting(30, () => {});
     ended++;
   };
-  for (let begun = 0; begun < limits.worksBegunPerHost; begun++) t.ok(slices.begin('test', work(), onFault, 'h1'));
+  for (let begun = 0; begun < worksBegunPerHost; begun++) t.ok(slices.begin('test', work(), onFault, 'h1'));
   t.notOk(slices.begin('test', work(), onFault, 'h1'));
   t.ok(slices.begin('test', work(), onFault, 'h2'));
   t.ok(slices.begin('test', work(), onFault));
-  while (ended < limits.worksBegunPerHost + 2) await nextTurn();
+  while (ended < worksBegunPerHost + 2) await nextTurn();
   t.ok(slices.begin('test', work(), onFault, 'h1'), 'there is room again');
 });
 

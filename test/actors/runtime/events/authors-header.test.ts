@@ -6,6 +6,7 @@ import type { Author } from '../../../../schemas/api/audit/line.ts';
 import type { EventBody } from '../../../../schemas/api/event.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { tenantId } from '../../support.ts';
+import { eventAuthorsBytes } from '../../../../actors/runtime/events/authors-header.ts';
 
 const tenant = tenantId('acme');
 
@@ -38,7 +39,7 @@ t.test('messages say who caused their events, as often as a header has room', (t
   const many = Array.from({ length: 60 }, (_, index) => long(`${index} `));
   const told = messagesOf(...many);
   t.ok(told.length > 1);
-  t.ok(told.every(({ by = '' }) => by.length > 0 && by.length <= limits.eventAuthorsBytes));
+  t.ok(told.every(({ by = '' }) => by.length > 0 && by.length <= eventAuthorsBytes));
   t.same(
     told.flatMap(({ by = '' }) => (JSON.parse(by) as [number, Author][]).map(([, author]) => author)),
     many,
@@ -48,7 +49,7 @@ t.test('messages say who caused their events, as often as a header has room', (t
     told.flatMap(({ payload }) => (JSON.parse(payload) as EventBody[]).map(({ id }) => id)),
     many.map((_, index) => `0-1-${index}`),
   );
-  const endless = ofName('x'.repeat(limits.eventAuthorsBytes));
+  const endless = ofName('x'.repeat(eventAuthorsBytes));
   t.match(messagesOf(endless, ofName('b')), [{ by: '[[1,null],[1,' }], 'one that has no room in any is left out');
   t.end();
 });

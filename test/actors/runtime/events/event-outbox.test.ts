@@ -25,6 +25,7 @@ import { containerId, operation, specOf, tenantId } from '../../support.ts';
 import { successiveMembers } from '../../support/journals.ts';
 import { createPartition, readOf, writeOf } from '../../support/partition.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../../support/memory-store.ts';
+import { recentEventsBytes } from '../../../../actors/runtime/events/recent-events.ts';
 
 const tenant = tenantId('acme');
 
@@ -182,7 +183,7 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
   const ids: string[] = [];
   for (let more = true; more;) {
     const page = outbox.recent({ ...scope, from: { after: ids.at(-1) ?? '' } });
-    t.ok(JSON.stringify(page.found).length <= limits.recentEventsBytes + 1000);
+    t.ok(JSON.stringify(page.found).length <= recentEventsBytes + 1000);
     ids.push(...page.found.map(({ event }) => event.id));
     ({ more } = page);
   }

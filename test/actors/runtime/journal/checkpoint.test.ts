@@ -1,6 +1,6 @@
 /** Conditions and pauses of checkpoints, in virtual time. */
 import t from 'tap';
-import { startCheckpointer } from '../../../../actors/runtime/journal/checkpoint.ts';
+import { startCheckpointer, checkpointLookMs } from '../../../../actors/runtime/journal/checkpoint.ts';
 import type { Commit } from '../../../../actors/runtime/journal/codec.ts';
 import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 import { EventOutbox } from '../../../../actors/runtime/events/event-outbox.ts';
@@ -156,7 +156,7 @@ t.test('a partition rests between two checkpoints until the journal fills', asyn
     await sleep(limits.checkpointPaceMs / 2 - 1);
     t.same(marks, [3], 'it rests');
     journal.isFilling = true;
-    await sleep(limits.checkpointLookMs + 1);
+    await sleep(checkpointLookMs + 1);
     t.same(marks, [3, 4]);
     journal.isFilling = false;
     offer(5);

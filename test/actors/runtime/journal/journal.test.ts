@@ -10,7 +10,14 @@ import {
   type Low,
   type StoredEntry,
 } from '../../../../actors/runtime/journal/codec.ts';
-import { Journal, throttleMs, type CommitSource } from '../../../../actors/runtime/journal/journal.ts';
+import {
+  Journal,
+  throttleMs,
+  type CommitSource,
+  journalCarryShare,
+  journalThrottleMs,
+  checkpointTurnMs,
+} from '../../../../actors/runtime/journal/journal.ts';
 import { readSealed } from '../../../../actors/runtime/journal/read-journal.ts';
 import { Fence } from '../../../../actors/runtime/store/fence.ts';
 import type { WriteOutcome } from '../../../../actors/runtime/store/store.ts';
@@ -306,7 +313,7 @@ async function stuckRing() {
     while (sources.some(({ written, last }) => written.length < last)) await sleep(1);
   };
   for (let commits = 0; commits < 4; commits++) await put(stuck, other);
-  while (journal.entries < limits.journalSlots * limits.journalCarryShare) await put(other);
+  while (journal.entries < limits.journalSlots * journalCarryShare) await put(other);
   return { ...parts, stuck, other, put };
 }
 
@@ -551,7 +558,7 @@ t.test('batches of checkpoints go one after another, unless one takes long', asy
     answers.shift()?.();
     await sleep(1);
     t.same(begun, ['a', 'b']);
-    await sleep(limits.checkpointTurnMs);
+    await sleep(checkpointTurnMs);
     t.same(begun, ['a', 'b', 'c'], 'the second has no answer');
     for (const answer of answers) answer();
     await t.rejects(
@@ -567,9 +574,9 @@ t.test('a ring that fills slows entries down before it refuses writes', (t) => {
   const slots = limits.journalSlots;
   t.equal(throttleMs(0), 0);
   t.equal(throttleMs(slots / 2), 0);
-  t.equal(throttleMs(slots * 0.75), limits.journalThrottleMs / 4);
-  t.equal(throttleMs(slots), limits.journalThrottleMs);
-  t.equal(throttleMs(slots * 2), limits.journalThrottleMs);
+  t.equal(throttleMs(slots * 0.75), journalThrottleMs / 4);
+  t.equal(throttleMs(slots), journalThrottleMs);
+  t.equal(throttleMs(slots * 2), journalThrottleMs);
   t.end();
 });
 

@@ -7,13 +7,13 @@ import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';
 import type { Store } from '../../../../actors/runtime/store/store.ts';
 import type { MemberId } from '../../../../schemas/ids.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
-import { limits } from '../../../../schemas/limits.ts';
 import { until } from '../../../support/until.ts';
 import { memoryJournals, quietJournals } from '../../support/journals.ts';
 import { createMemoryStore, MemoryBucket } from '../../support/memory-store.ts';
 import { createFractions } from '../../support/random.ts';
 import { World } from '../../../sim/world/time.ts';
 import { noReading } from '../../../../lib/time/cautious-clock.ts';
+import { journalReadKeptMs } from '../../../../actors/runtime/journal/journals.ts';
 
 const [one, other] = ['one', 'other'] as [MemberId, MemberId];
 const { signal } = new AbortController();
@@ -173,10 +173,10 @@ t.test('a read that failed is done again at the next load, and so is one of a wh
     isStale = false;
     t.same(await read(), []);
     t.equal(loads, 2);
-    await world.until(() => false, limits.journalReadKeptMs / 2);
+    await world.until(() => false, journalReadKeptMs / 2);
     t.same(await read(), []);
     t.equal(loads, 2, 'kept for the partitions that are loaded next');
-    await world.until(() => false, limits.journalReadKeptMs);
+    await world.until(() => false, journalReadKeptMs);
     t.same(await read(), []);
     t.equal(loads, 3, 'and not for ever');
   });

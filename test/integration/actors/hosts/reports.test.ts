@@ -30,6 +30,7 @@ import { createMemorySink, createMemoryStore, MemoryBucket } from '../../../acto
 import { createPartition } from '../../../actors/support/partition.ts';
 import { hostRecord, observation, roomy } from '../../../actors/support/records.ts';
 import { until } from '../../../support/until.ts';
+import { reportItemsPerTurn } from '../../../../actors/endpoints/hosts/report.ts';
 
 const partitions = 4;
 const containers = 200;
@@ -133,7 +134,7 @@ t.test('the progress of a pull is shown, costs no commit, and is told again to t
   t.teardown(() => nc.close());
   const before = ownerOn(ground, nc);
   await before.start();
-  const { ids, session, statusOf } = await withContainers(ground, limits.reportItemsPerTurn + 1);
+  const { ids, session, statusOf } = await withContainers(ground, reportItemsPerTurn + 1);
   const [id] = ids as [ContainerId];
   const last = ids.at(-1) as ContainerId;
   const partition = partitionOf(tenant, partitions);

@@ -2,14 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import t from 'tap';
-import { createJournalRetention } from '../../../../actors/retention/journals.ts';
+import { createJournalRetention, journalKeptMs } from '../../../../actors/retention/journals.ts';
 import { encodeEntry, encodeSection, encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { encodeMark, type Mark } from '../../../../actors/runtime/journal/mark.ts';
 import { createJetStreamStore, createJournalStore } from '../../../../actors/runtime/store/jetstream-store.ts';
 import { noReading } from '../../../../lib/time/cautious-clock.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import type { MemberId } from '../../../../schemas/ids.ts';
-import { limits } from '../../../../schemas/limits.ts';
 import { buckets, keys } from '../../../../schemas/records/buckets.ts';
 import { quietLog } from '../../../actors/support.ts';
 import { startCluster } from '../support.ts';
@@ -56,7 +55,7 @@ t.test('a journal is emptied when its member is dead, it is sealed for a while, 
   t.same(await left(), [true, true, true], 'sealed now');
   t.match(await gone.put(), { kind: 'fenced' });
   t.match(await live.put(), { kind: 'written' }, 'a live member goes on');
-  nowMs += limits.journalKeptMs - 1;
+  nowMs += journalKeptMs - 1;
   await retention.look();
   t.same(await left(), [true, true, true], 'not long ago');
   nowMs += 1;
@@ -86,7 +85,7 @@ t.test('nothing is emptied while a mark can’t be read', async (t) => {
     log: { ...quietLog, warn: (event) => void events.push(event) },
   });
   await retention.look();
-  nowMs += limits.journalKeptMs;
+  nowMs += journalKeptMs;
   await retention.look();
   t.ok(await gone.hasEntry());
   t.same(events, ['journals_check_failed']);

@@ -20,6 +20,7 @@ import {
   type Actors,
   type GroundOptions,
 } from './support.ts';
+import { checkpointTimeoutMs } from '../../../../actors/runtime/store/jetstream-store.ts';
 
 /** Clients of all partitions that create without a pause until `end`. */
 async function underLoad(t: Test, options: GroundOptions) {
@@ -84,7 +85,7 @@ const pausedMs =
   Math.max(
     limits.leaseUnchangedMs,
     limits.commitTimeoutMs,
-    limits.checkpointTimeoutMs,
+    checkpointTimeoutMs,
     limits.journalStalledMs,
     limits.natsSilentUrgentMs,
   ) + 1_000;

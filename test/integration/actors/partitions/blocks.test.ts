@@ -33,6 +33,7 @@ import { memoryJournals } from '../../../actors/support/journals.ts';
 import { storeWith } from '../../../actors/support/memory-store.ts';
 import { createPartition, quietObserver } from '../../../actors/support/partition.ts';
 import { acme, container, h1, hostRecord, itemOf, observation } from '../../../actors/support/records.ts';
+import { reportItemsPerTurn } from '../../../../actors/endpoints/hosts/report.ts';
 
 const deadlineMs = 120_000;
 const count = 100_000;
@@ -214,7 +215,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
       .slice(from, from + limits.reportItems)
       .map((record) => itemOf(record, { seq, observation: observation('backoff', { reason: 'exited' }) })),
   });
-  const turnsOfReport = Math.ceil(limits.reportItems / limits.reportItemsPerTurn);
+  const turnsOfReport = Math.ceil(limits.reportItems / reportItemsPerTurn);
 
   await t.test('a report is taken a few containers at a time, and acknowledged when all are committed', async (t) => {
     const { turns, journal, partition } = serving;

@@ -24,6 +24,7 @@ import { controlPlane, createAsker, ownerOn, startCluster, type Ground } from '.
 import { storeWith } from '../../../actors/support/memory-store.ts';
 import { createPartition, quietObserver } from '../../../actors/support/partition.ts';
 import { acme, container, contextOf, fleetOf, noLedger, stateOf, unplaced } from '../../../actors/support/records.ts';
+import { memberSettledMs } from '../../../../actors/membership/membership.ts';
 
 const deadlineMs = 90_000;
 const bucket = buckets.state.bucket(0);
@@ -204,7 +205,7 @@ t.test('a process that cannot load a partition releases it to one that can', { t
   t.ok(await isAnswered(ground.nc, tenant));
   const { revision } = await storeOf(ground).readEpoch();
   // Longer than the first pause: by now the partition would have been handed back.
-  await sleep(limits.loadRestMinMs + 4 * limits.memberSettledMs);
+  await sleep(limits.loadRestMinMs + 4 * memberSettledMs);
   t.equal((await storeOf(ground).readEpoch()).revision, revision, 'it is not handed to and fro');
   t.equal(good.serving(), 1);
   t.equal(bad.manager.fault(), undefined, 'every partition has an owner');
