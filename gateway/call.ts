@@ -38,8 +38,8 @@ export interface Call {
   readonly keep?: (of: string, shown: object) => Call;
   /** A time of the monotonic clock. */
   readonly deadlineMs: number;
-  /** Gives up the request's seat: streams and waits have places of their own (streams/host.ts). */
-  readonly leaveSeat: () => void;
+  /** Releases the request's permit: streams and waits have their own (streams/host.ts). */
+  readonly releasePermit: () => void;
   /** The address or network under which limits of clients count this request. */
   readonly client: string;
 }

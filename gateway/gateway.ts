@@ -33,7 +33,7 @@ import { createEngine } from './http/engine/choose.ts';
 import type { HttpEngine } from './http/engine/engine.ts';
 import { drain } from './http/engine/shutdown.ts';
 import { publicRoutes } from './openapi/routes.ts';
-import { Seats } from '../lib/seats.ts';
+import { Permits } from '../lib/permits.ts';
 import { ascendingIds } from './ids.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { SigningKeys, ownTokens } from './keys/signing-keys.ts';
@@ -210,7 +210,7 @@ function streamHostOf(
   connection: () => NatsConnection | undefined,
 ): StreamHost {
   return new StreamHost({
-    places: new Seats({
+    permits: new Permits({
       inAll: limits.streams,
       perClient: configuration.LIMIT_STREAMS_PER_ADDRESS,
       perTenant: limits.streamsPerTenant,
@@ -379,8 +379,8 @@ function dispatcherOf(
   handlers: Handlers,
 ): Dispatcher {
   const { gate } = access;
-  const publicSeats = () =>
-    new Seats({ inAll: limits.publicRequestsInFlight, perClient: limits.publicRequestsPerClient });
+  const publicPermits = () =>
+    new Permits({ inAll: limits.publicRequestsInFlight, perClient: limits.publicRequestsPerClient });
   return new Dispatcher({
     routes,
     handlers,
@@ -401,13 +401,13 @@ function dispatcherOf(
     clock,
     requestDeadlineMs: configuration.REQUEST_DEADLINE,
     requestIdPrefix: randomBytes(6).toString('hex'),
-    seats: new Seats({
+    permits: new Permits({
       inAll: limits.requestsInFlight,
       perClient: configuration.LIMIT_REQUESTS_PER_ADDRESS,
       perTenant: requestsPerTenant,
     }),
-    publicSeats: publicSeats(),
-    enrolSeats: publicSeats(),
+    publicPermits: publicPermits(),
+    enrolPermits: publicPermits(),
     accessLog: configuration.LOG_LEVEL === 'debug' || configuration.LOG_LEVEL === 'info',
   });
 }

@@ -13,7 +13,7 @@ import { connectNats, countFailovers } from '../lib/nats/connection.ts';
 import { createProver } from '../lib/nats/host-proof.ts';
 import { jwtAuthenticator } from '../lib/nats/quick-pair.ts';
 import { version } from '../lib/version.ts';
-import { Seats } from '../lib/seats.ts';
+import { Permits } from '../lib/permits.ts';
 import type { ContainerStatus } from '../schemas/api/container.ts';
 import { limits } from '../schemas/limits.ts';
 import { engineAway } from '../schemas/wire/host.ts';
@@ -149,11 +149,11 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     log,
   });
   const processes = processesOf(settings);
-  const places = new Seats({ inAll: limits.sessionsPerHost, perClient: limits.sessionsPerContainer });
+  const permits = new Permits({ inAll: limits.sessionsPerHost, perClient: limits.sessionsPerContainer });
   const sessions = createSessions({
     kinds: [
-      execKind({ engine: containers.engine, processes, record: state.execs, places, log }),
-      forwardKind(isHere(settings.DOCKER_HOST), places),
+      execKind({ engine: containers.engine, processes, record: state.execs, permits, log }),
+      forwardKind(isHere(settings.DOCKER_HOST), permits),
       statsKind(containers.liveStats),
     ],
     targetOf: (about) => targetOf(containers.engine, containers.workload.wanted(about.id), about),

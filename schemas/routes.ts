@@ -188,7 +188,7 @@ export interface Route {
   readonly ownToken?: OwnToken;
   /** Needs no credentials but costs work, so requests are limited by address. */
   readonly publicRate?: true;
-  /** Takes no seat, because load balancers need an answer from a busy gateway too. */
+  /** Takes no permit, because load balancers need an answer from a busy gateway too. */
   readonly isProbe?: true;
   /** Default: the gateway's deadline for requests. */
   readonly deadlineMs?: number;

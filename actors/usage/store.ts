@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import { decoder } from '../../lib/decode.ts';
 import { readLast } from '../../lib/nats/direct-reads.ts';
 import { compareAndSet } from '../../lib/nats/kv-keys.ts';
-import { createPlaces } from '../../lib/places.ts';
+import { createSemaphore } from '../../lib/semaphore.ts';
 import { KiB, MiB, seconds } from '../../schemas/limits/units.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { UsageDay, merged, noUsage, type OwnedItem } from '../../schemas/records/usage.ts';
@@ -46,7 +46,7 @@ export interface UsageStore {
 }
 
 export function createUsageStore(nc: NatsConnection): UsageStore {
-  const places = createPlaces(usagePutsAtOnce, {
+  const semaphore = createSemaphore(usagePutsAtOnce, {
     most: usagePutsWaiting - usagePutsAtOnce,
     refuse: () => new Error('too many puts wait for the stream USAGE'),
   });
@@ -89,7 +89,7 @@ export function createUsageStore(nc: NatsConnection): UsageStore {
   };
 
   return {
-    put: (subject, items) => places.run(() => put(subject, items)),
-    read: async (subject) => (await places.run(() => read(subject))).day,
+    put: (subject, items) => semaphore.run(() => put(subject, items)),
+    read: async (subject) => (await semaphore.run(() => read(subject))).day,
   };
 }

@@ -2,7 +2,7 @@
 import { limits } from '../../schemas/limits.ts';
 import type { BodyRefusal } from './engine/body.ts';
 import { failure, rateLimited, type Result } from './respond.ts';
-import type { Unseated } from '../../lib/seats.ts';
+import type { NoPermit } from '../../lib/permits.ts';
 
 export const notFound = failure('not_found');
 export const forbidden = failure('forbidden');
@@ -30,17 +30,17 @@ const tooManyPieces = failure(
   'too_large',
   `the body came in more than ${limits.bodyPieces} pieces; send it in larger chunks, or whole with a Content-Length`,
 );
-export const seatRefusals: Readonly<Record<Unseated, Result>> = {
+export const permitRefusals: Readonly<Record<NoPermit, Result>> = {
   full: failure('unavailable', 'this gateway has too many requests in flight; try again'),
   client: rateLimited(1),
   tenant: rateLimited(1),
 };
 
 /**
- * The same for what lasts longer and has places of its own.
- * @param what of which there are too many
+ * The same for requests that last longer and have permits of their own.
+ * @param what the name of what there are too many of
  */
-export const noPlaceFor = (what: string): Readonly<Record<Unseated, Result>> => ({
+export const noPermitFor = (what: string): Readonly<Record<NoPermit, Result>> => ({
   full: {
     ...failure('unavailable', `this gateway has too many ${what}; try again`),
     retryAfterSeconds: limits.streamRetryAfterSeconds,

@@ -10,7 +10,7 @@ import { resetFrames } from '../streams/sse.ts';
 
 export interface OperatorEventsOptions {
   readonly allEvents: Pick<AllEventReader, 'newest' | 'after' | 'resume'>;
-  readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
+  readonly streams: Pick<StreamHost, 'withPermit' | 'follow'>;
 }
 
 type Call = CallOf<'event.stream_all'>;

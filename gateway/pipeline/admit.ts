@@ -1,7 +1,7 @@
 /** Who makes the request, whether the tenant has room for it, and whether there is such a path. */
 import type { Admission } from '../auth/gate.ts';
 import type { Handled } from '../call.ts';
-import { notFound, seatRefusals, wrongMethod } from '../http/refusals.ts';
+import { notFound, permitRefusals, wrongMethod } from '../http/refusals.ts';
 import { tenantOfCaller } from './access-log.ts';
 import type { RequestContext, Step } from './request.ts';
 
@@ -25,13 +25,13 @@ export const admit: Step = (request) => {
     : conclude(request, admission);
 };
 
-/** Counts the seat and the body against the tenant, too, which may have no room. */
+/** Counts the permit and the body against the tenant, too, which may have no room. */
 export const claimShare: Step = (request) => {
-  const { exchange, seat, caller } = request;
+  const { exchange, permit, caller } = request;
   if (caller === undefined) return undefined;
   const tenant = tenantOfCaller(caller);
-  const refused = seat?.claim(tenant);
-  if (refused !== undefined) return request.refused(refused, seatRefusals);
+  const refused = permit?.claim(tenant);
+  if (refused !== undefined) return request.refused(refused, permitRefusals);
   exchange.body.claim(tenant);
   return undefined;
 };

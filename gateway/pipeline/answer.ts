@@ -26,9 +26,9 @@ function endSpan({ span, caller }: RequestContext, status: number): void {
 }
 
 export function answer(request: RequestContext, handled: Handled): void {
-  const { exchange, server, seat, span, caller, requestId } = request;
+  const { exchange, server, permit, span, caller, requestId } = request;
   // A reply takes memory until it is written.
-  if (seat !== undefined) exchange.whenFinished(() => seat.leave());
+  if (permit !== undefined) exchange.whenFinished(() => permit.release());
   const status = statusOf(exchange, handled);
   reply(request, handled);
   endSpan(request, status);

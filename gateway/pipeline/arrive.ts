@@ -1,9 +1,9 @@
-/** The first steps: the route of a request, its span, its seat, and limits of public routes. */
+/** The first steps: the route of a request, its span, its permit, and limits of public routes. */
 import { limits } from '../../schemas/limits.ts';
 import type { Access } from '../../schemas/routes.ts';
-import { malformed, options, seatRefusals, tooLongUrl } from '../http/refusals.ts';
+import { malformed, options, permitRefusals, tooLongUrl } from '../http/refusals.ts';
 import type { Match } from '../http/router.ts';
-import type { Seats } from '../../lib/seats.ts';
+import type { Permits } from '../../lib/permits.ts';
 import type { AppRoute } from './app-route.ts';
 import type { RequestContext, Step } from './request.ts';
 
@@ -54,17 +54,17 @@ export const beginSpan: Step = (request) => {
   return undefined;
 };
 
-function seatsFor({ server, access, namedRoute }: RequestContext): Seats {
-  if (access !== 'public') return server.seats;
-  return (namedRoute?.bodyBoundBytes ?? 0) === 0 ? server.publicSeats : server.enrolSeats;
+function permitsFor({ server, access, namedRoute }: RequestContext): Permits {
+  if (access !== 'public') return server.permits;
+  return (namedRoute?.bodyBoundBytes ?? 0) === 0 ? server.publicPermits : server.enrolPermits;
 }
 
-/** Probes need no seat. */
-export const takeSeat: Step = (request) => {
+/** Probes need no permit. */
+export const takePermit: Step = (request) => {
   if (request.namedRoute?.isProbe === true) return undefined;
-  const seat = seatsFor(request).take(request.client);
-  if (typeof seat === 'string') return request.refused(seat, seatRefusals);
-  request.seat = seat;
+  const permit = permitsFor(request).take(request.client);
+  if (typeof permit === 'string') return request.refused(permit, permitRefusals);
+  request.permit = permit;
   return undefined;
 };
 

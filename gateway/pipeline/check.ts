@@ -154,7 +154,7 @@ function originOf({ route, exchange, origin }: RequestContext): Call['origin'] {
 }
 
 function callOf(request: RequestContext, checked: Checked): Call {
-  const { exchange, route, params, caller, seat, requestId, deadlineMs, client, server } = request;
+  const { exchange, route, params, caller, permit, requestId, deadlineMs, client, server } = request;
   const identity = caller?.kind === 'admitted' ? caller.identity : undefined;
   return {
     exchange,
@@ -169,7 +169,7 @@ function callOf(request: RequestContext, checked: Checked): Call {
     origin: originOf(request),
     deadlineMs,
     client,
-    leaveSeat: () => seat?.leave(),
+    releasePermit: () => permit?.release(),
   };
 }
 

@@ -9,7 +9,7 @@ import { AccessLog } from './access-log.ts';
 import { admit, claimShare, refusePath } from './admit.ts';
 import { answer } from './answer.ts';
 import { prepareRoute, type RouteParts } from './app-route.ts';
-import { beginSpan, expectBody, findRoute, limitClient, takeSeat } from './arrive.ts';
+import { beginSpan, expectBody, findRoute, limitClient, takePermit } from './arrive.ts';
 import { authorise, checkParams, readBody, refuseMatch, validate } from './check.ts';
 import { described } from './describe.ts';
 import { keyIn, onlyOnce } from './once.ts';
@@ -53,7 +53,7 @@ const steps: readonly Step[] = [
   findRoute,
   expectBody,
   beginSpan,
-  takeSeat,
+  takePermit,
   limitClient,
   admit,
   claimShare,

@@ -16,7 +16,7 @@ import type { BodyRefusal } from '../http/engine/body.ts';
 import type { Exchange } from '../http/engine/engine.ts';
 import type { Result } from '../http/respond.ts';
 import type { Match, Router } from '../http/router.ts';
-import type { Seat, Seats } from '../../lib/seats.ts';
+import type { Permit, Permits } from '../../lib/permits.ts';
 import type { Meters } from '../metrics.ts';
 import type { OnceOptions } from './once.ts';
 import type { AccessLog, Caller } from './access-log.ts';
@@ -39,14 +39,14 @@ export interface Server {
   readonly clock: Clock;
   readonly requestDeadlineMs: number;
   /**
-   * Seats of requests with credentials. Streams and waits give theirs up when they have a place of
-   * their own (streams/host.ts), and probes need none.
+   * Permits of requests with credentials. Streams and waits release theirs when they have another
+   * one (streams/host.ts), and probes need none.
    */
-  readonly seats: Seats;
-  /** Seats of public requests without a body. */
-  readonly publicSeats: Seats;
-  /** Seats of public requests with a body: so slow ones do not block the other public routes. */
-  readonly enrolSeats: Seats;
+  readonly permits: Permits;
+  /** Permits of public requests without a body. */
+  readonly publicPermits: Permits;
+  /** Permits of public requests with a body: so slow ones do not block the other public routes. */
+  readonly enrolPermits: Permits;
   /** Undefined if the log's level drops these lines. */
   readonly accessLog: AccessLog | undefined;
 }
@@ -80,7 +80,7 @@ export class RequestContext {
   /** The address or network under which limits of clients count the request. */
   client = '';
   deadlineMs = 0;
-  seat: Seat | undefined = undefined;
+  permit: Permit | undefined = undefined;
   /** Undefined on public routes, and for a caller who is not admitted. */
   caller: Caller | undefined = undefined;
   /** The JSON of the body, not yet checked. */

@@ -23,7 +23,7 @@ import type { Sessions } from './sessions.ts';
 
 export interface SessionRoutesOptions {
   readonly ask: AskOwner;
-  readonly sessions: Pick<Sessions, 'open' | 'withPlace' | 'stillGood'>;
+  readonly sessions: Pick<Sessions, 'open' | 'withPermit' | 'stillGood'>;
   readonly notes: Pick<AuditNotes, 'begin' | 'noteLater'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -60,7 +60,7 @@ async function open(options: SessionRoutesOptions, call: CallOf<SessionRoute>, s
   if (misfit !== undefined) return misfit;
   if (!succeeded(outcome)) return outcome;
   const { data: place } = decodeAnswer('container.session', outcome.body);
-  return options.sessions.withPlace(call, container.tenant, () =>
+  return options.sessions.withPermit(call, container.tenant, () =>
     hold(options, call, session, { ...container, placement: place.placement, ...session.about }, place),
   );
 }

@@ -18,9 +18,9 @@ import { SessionAsk, type SessionAbout, type SessionAnswer, type SessionEnd } fr
 import { anySender, senderOfSubject, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, protocolFields } from '../../schemas/wire/version.ts';
 import type { Identity } from '../auth/claims.ts';
-import { noPlaceFor } from '../http/refusals.ts';
+import { noPermitFor } from '../http/refusals.ts';
 import type { Result } from '../http/respond.ts';
-import { Seats } from '../../lib/seats.ts';
+import { Permits } from '../../lib/permits.ts';
 
 /** From the ring at the host to its word that the session is open. */
 const sessionOpenMs = 5000;
@@ -50,7 +50,7 @@ const noRights = away(
   'the NATS credentials of this gateway do not permit sessions; its operator runs nats-keys again (docs/upgrades.md)',
 );
 
-const noPlace = noPlaceFor('sessions');
+const noPermit = noPermitFor('sessions');
 
 export interface SessionsParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -66,7 +66,7 @@ export class Sessions {
   readonly stillGood: SessionsParts['stillGood'];
   readonly #tunnels = new Tunnels();
   /** Of clients; what the gateway itself opens needs none. */
-  readonly #places = new Seats({
+  readonly #permits = new Permits({
     inAll: limits.sessions,
     perClient: limits.sessions,
     perTenant: limits.sessionsPerTenant,
@@ -120,19 +120,19 @@ export class Sessions {
     this.#tunnels.endAll(end);
   }
 
-  /** Holds a place of the tenant while `work` runs; a refusal if there is none. */
-  async withPlace<T>(
-    { client, leaveSeat }: { readonly client: string; readonly leaveSeat: () => void },
+  /** Holds a permit of the tenant while `work` runs; a refusal if there is none. */
+  async withPermit<T>(
+    { client, releasePermit }: { readonly client: string; readonly releasePermit: () => void },
     tenant: TenantId,
     work: () => Promise<T>,
   ): Promise<T | Result> {
-    const place = this.#places.takeFor(client, tenant);
-    if (typeof place === 'string') return noPlace[place];
-    leaveSeat();
+    const permit = this.#permits.takeFor(client, tenant);
+    if (typeof permit === 'string') return noPermit[permit];
+    releasePermit();
     try {
       return await work();
     } finally {
-      place.leave();
+      permit.release();
     }
   }
 

@@ -16,7 +16,7 @@ import type { Sample, StatsWatches, WatchShare } from './watches.ts';
 export interface StatsRouteOptions {
   readonly ask: AskOwner;
   readonly stats: Pick<StatsWatches, 'watch'>;
-  readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
+  readonly streams: Pick<StreamHost, 'withPermit' | 'follow'>;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -3,7 +3,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import { readLastPages, readPages, TooManySubjects, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { readSubjects, subjectsOfPage } from '../../lib/nats/stream-subjects.ts';
-import { createPlaces } from '../../lib/places.ts';
+import { createSemaphore } from '../../lib/semaphore.ts';
 import { within } from '../../lib/time/backoff.ts';
 import type { PeerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -32,7 +32,7 @@ export class UsageReader {
   readonly #nc: Promise<NatsConnection>;
   readonly #onMalformed: () => void;
   /** Over all requests: a day of a large tenant may be megabytes. */
-  readonly #places = createPlaces(usageDaysAtOnce);
+  readonly #semaphore = createSemaphore(usageDaysAtOnce);
 
   constructor(nc: Promise<NatsConnection>, onMalformed: () => void) {
     this.#nc = nc;
@@ -74,7 +74,7 @@ export class UsageReader {
     const found = new Map<TenantId, string[]>();
     await Promise.all(
       daysBetween(hours.from, hours.to).map((day) =>
-        this.#places.run(async () => {
+        this.#semaphore.run(async () => {
           for (const tenant of await this.#tenantsOf(day)) found.set(tenant, [...(found.get(tenant) ?? []), day]);
         }),
       ),
@@ -106,7 +106,7 @@ export class UsageReader {
   async #each(tenant: TenantId, days: readonly string[], take: (day: UsageDay, firstHour: number) => void) {
     await Promise.all(
       days.map((day) =>
-        this.#places.run(async () => {
+        this.#semaphore.run(async () => {
           const firstHour = firstHourOf(day);
           for (const { data } of await this.#ofDay(tenant, day)) {
             const used = this.#decoded(data);

@@ -34,7 +34,7 @@ import { AskError, follow, pastOf, readNow, traceOf, wantsAnswer, type Past } fr
 export interface EventRoutesOptions {
   readonly ask: AskOwner;
   readonly events: Pick<EventReader, 'newest' | 'past' | 'after' | 'resume'>;
-  readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
+  readonly streams: Pick<StreamHost, 'withPermit' | 'follow'>;
   readonly clock: Clock;
   readonly log: Log;
 }

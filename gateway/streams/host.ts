@@ -11,9 +11,9 @@ import { limits } from '../../schemas/limits.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Exchange, Sink } from '../http/engine/engine.ts';
 import type { Meters } from '../metrics.ts';
-import { noPlaceFor } from '../http/refusals.ts';
+import { noPermitFor } from '../http/refusals.ts';
 import { everyAnswer, type Result } from '../http/respond.ts';
-import type { Seats, Unseated } from '../../lib/seats.ts';
+import type { Permits, NoPermit } from '../../lib/permits.ts';
 import type { EndReason } from '../../schemas/api/frames.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type Frame } from './sse.ts';
 
@@ -45,19 +45,19 @@ export interface Polls {
   readonly waitMs: number;
 }
 
-/** A request that needs a place, and how it gives up its seat among requests (seats.ts). */
+/** A request that needs a permit, and the release of its permit among requests (permits.ts). */
 export interface Guest {
   readonly tenant: TenantId;
   readonly client: string;
   readonly route: string;
-  readonly leaveSeat: () => void;
+  readonly releasePermit: () => void;
 }
 
-const noPlace = noPlaceFor('open streams and waits');
+const noPermit = noPermitFor('open streams and waits');
 
 export interface StreamHostDependencies {
-  /** The places of streams and waits. */
-  readonly places: Seats;
+  /** The permits of streams and waits. */
+  readonly permits: Permits;
   /** Calls `ring` at every message on a subject, until the returned function is called. */
   readonly listen: (subject: string, ring: () => void) => () => void;
   readonly clock: Clock;
@@ -105,24 +105,24 @@ export class StreamHost {
     return this.#dependencies.listen(subject, ring);
   }
 
-  /** Holds a place among streams and waits while `work` runs; a refusal if there is no place. */
-  async withPlace<T>({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<T>): Promise<T | Result> {
-    const { meters, places } = this.#dependencies;
-    const place = places.takeFor(client, tenant);
-    if (typeof place === 'string') return this.#refuse(place);
-    leaveSeat();
+  /** Holds a permit among streams and waits while `work` runs; a refusal if there is no permit. */
+  async withPermit<T>({ tenant, client, route, releasePermit }: Guest, work: () => Promise<T>): Promise<T | Result> {
+    const { meters, permits } = this.#dependencies;
+    const permit = permits.takeFor(client, tenant);
+    if (typeof permit === 'string') return this.#refuse(permit);
+    releasePermit();
     meters.streamOpened(route);
     try {
       return await work();
     } finally {
       meters.streamClosed(route);
-      place.leave();
+      permit.release();
     }
   }
 
-  #refuse(why: Unseated): Result {
+  #refuse(why: NoPermit): Result {
     if (why !== 'full') this.#dependencies.meters.rateLimited('streams');
-    return noPlace[why];
+    return noPermit[why];
   }
 
   /** Runs `work` with a doorbell. */

@@ -19,7 +19,7 @@ import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 export interface LogRouteOptions {
   readonly ask: AskOwner;
   readonly logs: Pick<LogReader, 'newest' | 'past' | 'after' | 'resume'>;
-  readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
+  readonly streams: Pick<StreamHost, 'withPermit' | 'follow'>;
   readonly clock: Clock;
   readonly log: Log;
 }

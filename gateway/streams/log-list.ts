@@ -7,7 +7,7 @@
  * and by the reads of all such pages at a time. It holds the lines of the containers that are read
  * now, and one page beside.
  */
-import { createPlaces } from '../../lib/places.ts';
+import { createSemaphore } from '../../lib/semaphore.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -23,7 +23,9 @@ import { afterOf, joined, joinedPage, noneJoined, type LogWish, type Named } fro
 import { pageBlocks, type LogReader } from './logs.ts';
 import { AskError, pastOf, readNow } from './requests.ts';
 
-/** Containers that are read at a time, over all requests: fewer than other readers have places. */
+/**
+ * Containers that are read at a time, over all requests: fewer than the permits of other readers.
+ */
 const readsAtOnce = 4;
 /**
  * Blocks of one container and host that a page looks at, at least: fewer might be those that it has
@@ -74,7 +76,7 @@ async function historyOf({ ask }: LogListOptions, call: Call, { id }: Named): Pr
 
 export function logListHandler(options: LogListOptions): HandlerOf<'log.list'> {
   const { logs, clock } = options;
-  const places = createPlaces(readsAtOnce);
+  const semaphore = createSemaphore(readsAtOnce);
 
   return (call) => {
     const { contains, cursor: text, limit } = call.query;
@@ -104,7 +106,7 @@ export function logListHandler(options: LogListOptions): HandlerOf<'log.list'> {
         const found = await logs.past(tenantOf(call), container.id, history, wishOf(container));
         page = joined(page, container, found, { order, limit });
       };
-      await Promise.all(chosen.map((container, at) => places.run(() => read(container, histories[at] ?? []))));
+      await Promise.all(chosen.map((container, at) => semaphore.run(() => read(container, histories[at] ?? []))));
       const { entries, next } = joinedPage(page, { order, limit });
       const listed = isReversed ? entries.toReversed() : entries;
       return pageResult(listed, next === undefined ? undefined : encodeLogPlace(next));

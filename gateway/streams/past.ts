@@ -3,7 +3,7 @@
  * the newest looks at windows of the stream, one before the other; where they have little of the
  * subject, they grow.
  */
-import { createPlaces } from '../../lib/places.ts';
+import { createSemaphore } from '../../lib/semaphore.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import type { PastCursor } from '../../schemas/api/cursor.ts';
 import type { SubjectReader } from './subject-reader.ts';
@@ -69,7 +69,7 @@ export interface PastFound<T> {
 export class PastReader<T> {
   readonly #reader: SubjectReader;
   readonly #kind: PastKind<T>;
-  readonly #places = createPlaces(readsAtOnce);
+  readonly #semaphore = createSemaphore(readsAtOnce);
 
   constructor(reader: SubjectReader, kind: PastKind<T>) {
     this.#reader = reader;
@@ -78,7 +78,7 @@ export class PastReader<T> {
 
   /** More items than wanted where the last message that was looked at has more. */
   find(range: PastRange<T>): Promise<PastFound<T>> {
-    return this.#places.run(async () => {
+    return this.#semaphore.run(async () => {
       const [floor, ceiling] = await Promise.all([this.#floorOf(range), this.#ceilingOf(range)]);
       return range.order === 'asc' ? this.#onward(range, floor, ceiling) : this.#backward(range, floor, ceiling);
     });

@@ -98,10 +98,10 @@ export async function readNow(
 }
 
 /**
- * Streams in one of the tenant's places. `show` runs once the stream has its place, not for HEAD.
+ * Streams with one of the tenant's permits. `show` runs once the stream has it, not for HEAD.
  */
 export async function follow(
-  { streams }: { readonly streams: Pick<StreamHost, 'withPlace' | 'follow'> },
+  { streams }: { readonly streams: Pick<StreamHost, 'withPermit' | 'follow'> },
   call: Call,
   doorbell: Bell,
   show: () => Promise<Showing>,
@@ -109,7 +109,7 @@ export async function follow(
   const { identity, exchange } = call;
   if (identity === undefined) return failure('unauthenticated');
   if (exchange.head.method === 'HEAD') return { code: 'ok', body: '', headers: sseHeaders };
-  return streams.withPlace<Handled>(guestOf(call), async () => {
+  return streams.withPermit<Handled>(guestOf(call), async () => {
     await streams.follow({ exchange, requestId: call.requestId, identity, doorbell, show });
     return 'streamed';
   });
@@ -119,5 +119,5 @@ export const guestOf = (call: Call): Guest => ({
   tenant: tenantOf(call),
   client: call.client,
   route: call.route,
-  leaveSeat: call.leaveSeat,
+  releasePermit: call.releasePermit,
 });

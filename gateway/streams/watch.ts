@@ -28,7 +28,7 @@ import { resetFrames, type Frame } from './sse.ts';
 
 export interface WatchRouteOptions {
   readonly ask: AskOwner;
-  readonly streams: Pick<StreamHost, 'withPlace' | 'follow' | 'listen'>;
+  readonly streams: Pick<StreamHost, 'withPermit' | 'follow' | 'listen'>;
   readonly clock: Clock;
 }
 

@@ -6,7 +6,7 @@
  */
 import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
-import { createPlaces } from '../../lib/places.ts';
+import { createSemaphore } from '../../lib/semaphore.ts';
 import { backoffMs, type BackoffBounds } from '../../lib/time/backoff.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import type { SecretUse } from '../../schemas/api/secret.ts';
@@ -57,7 +57,7 @@ export interface UnsealParts {
 const silent = 'the control plane does not answer';
 
 export function createUnseal({ key, sender, prove, request, backoff, steadyMs, metrics, log }: UnsealParts): Unseal {
-  const places = createPlaces(limits.concurrentUnseals);
+  const semaphore = createSemaphore(limits.concurrentUnseals);
   let failures = 0;
   let restUntilMs = 0;
 
@@ -81,7 +81,7 @@ export function createUnseal({ key, sender, prove, request, backoff, steadyMs, m
   };
 
   return (what) =>
-    places.run(async () => {
+    semaphore.run(async () => {
       const answer = await ask(what);
       metrics.unseal(answer.kind === 'box' ? 'answered' : answer.kind);
       return answer;

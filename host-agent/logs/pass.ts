@@ -3,7 +3,7 @@
  * that makes each block safe before the cursor moves past it.
  */
 import { withAbort } from '../../lib/time/backoff.ts';
-import type { Places } from '../../lib/places.ts';
+import type { Semaphore } from '../../lib/semaphore.ts';
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
 import { BlockQueue, type Block } from './block.ts';
@@ -35,7 +35,7 @@ export interface PassOptions {
   readonly advance: (cursor: Cursor) => void;
   /** The number of times that lines are missing has grown by `count`. */
   readonly onGaps: (count: number) => void;
-  readonly openings: Places;
+  readonly openings: Semaphore;
   readonly signal: AbortSignal;
 }
 
@@ -87,7 +87,7 @@ export async function transfer(options: PassOptions, read: Read): Promise<PassRe
  */
 export async function enginePass(options: EnginePassOptions): Promise<PassResult> {
   const { engine, cursor, follow, signal } = options;
-  const opened = await options.openings.take();
+  const opened = await options.openings.acquire();
   // The engine sends nothing for a quiet log, even when it has found the place.
   const patience = setTimeout(opened, logSearchQuietMs);
   try {

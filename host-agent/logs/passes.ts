@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { createPlaces } from '../../lib/places.ts';
+import { createSemaphore } from '../../lib/semaphore.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf } from '../docker/errors.ts';
@@ -54,7 +54,7 @@ export interface PassParts {
 export type RunPass = (order: PassOrder) => Promise<PassEnd>;
 
 export function createPasses({ engine, logPath, clock, metrics, log }: PassParts): RunPass {
-  const openings = createPlaces(limits.logReadersOpening);
+  const openings = createSemaphore(limits.logReadersOpening);
   let isRefusalLogged = false;
 
   const optionsOf = (order: PassOrder) => {

@@ -10,7 +10,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Log } from '../../lib/log.ts';
-import { createPlaces } from '../../lib/places.ts';
+import { createSemaphore } from '../../lib/semaphore.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { EngineEvent } from '../docker/answers.ts';
@@ -136,7 +136,7 @@ export class SandboxPool implements Sandboxes {
   /** Sandboxes in the last list that nobody knows. */
   #strangers: ReadonlySet<string> = new Set();
   #filling: Promise<void> | undefined;
-  readonly #places = createPlaces(concurrentSandboxes);
+  readonly #semaphore = createSemaphore(concurrentSandboxes);
   #isStopped = false;
 
   constructor(parts: SandboxesParts) {
@@ -330,7 +330,7 @@ export class SandboxPool implements Sandboxes {
   }
 
   #make(shape: Shape): Promise<Sandbox> {
-    return this.#places.run(() => this.#makeNow(shape));
+    return this.#semaphore.run(() => this.#makeNow(shape));
   }
 
   async #makeNow(shape: Shape): Promise<Sandbox> {

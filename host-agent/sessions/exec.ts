@@ -6,7 +6,7 @@ import { PassThrough, type Duplex } from 'node:stream';
 import type { Log } from '../../lib/log.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
-import type { Seats } from '../../lib/seats.ts';
+import type { Permits } from '../../lib/permits.ts';
 import { ClientControl, type ExecSignal, type HostControl } from '../../schemas/api/sessions/control.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { ExecAbout } from '../../schemas/wire/session.ts';
@@ -24,7 +24,7 @@ const stdout = 1;
 const stderr = 2;
 
 export interface ExecParts {
-  readonly places: Seats;
+  readonly permits: Permits;
   readonly engine: ExecCalls;
   /** `undefined` if the engine is on another machine, whose processes the agent does not see. */
   readonly processes: ProcessTree | undefined;
@@ -34,7 +34,7 @@ export interface ExecParts {
 
 export const execKind = (parts: ExecParts): SessionKind => ({
   name: 'exec',
-  places: parts.places,
+  permits: parts.permits,
   logLevel: 'info',
   isOf: ({ exec }) => exec !== undefined,
   open: async ({ dockerId }, { exec }, tunnel) => {

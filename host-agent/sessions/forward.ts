@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { decoder } from '../../lib/decode.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
-import type { Seats } from '../../lib/seats.ts';
+import type { Permits } from '../../lib/permits.ts';
 import { ClientControl } from '../../schemas/api/sessions/control.ts';
 import { endpointAt } from '../health/checks.ts';
 import { wordsOf } from '../health/probe.ts';
@@ -17,9 +17,9 @@ const decodeControl = decoder(ClientControl);
 const channel = 0;
 
 /** @param isLocal `false` if the engine is on another machine, reached by published ports alone */
-export const forwardKind = (isLocal: boolean, places: Seats): SessionKind => ({
+export const forwardKind = (isLocal: boolean, permits: Permits): SessionKind => ({
   name: 'forward',
-  places,
+  permits,
   logLevel: 'info',
   isOf: ({ forward }) => forward !== undefined,
   open: (target, { forward }, tunnel) => {

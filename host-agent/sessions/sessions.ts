@@ -8,7 +8,7 @@ import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
 import { Tunnels } from '../../lib/tunnel/tunnels.ts';
-import type { Seat, Seats, Unseated } from '../../lib/seats.ts';
+import type { Permit, Permits, NoPermit } from '../../lib/permits.ts';
 import { limits } from '../../schemas/limits.ts';
 import {
   isSessionId,
@@ -36,7 +36,7 @@ export interface SessionKind {
   readonly name: string;
   isOf(about: SessionAbout): boolean;
   /** The bounds for this host and for each container; kinds may share them. */
-  readonly places: Seats;
+  readonly permits: Permits;
   /** The level at which the end of such a session is logged. */
   readonly logLevel: 'info' | 'debug';
   /**
@@ -98,13 +98,13 @@ export function createSessions(parts: SessionsParts): Sessions {
     const kind = kinds.find((one) => one.isOf(about));
     const name = kind?.name ?? 'unknown';
     const subject = subjects.tunnel(gateway, agent, session);
-    let place: Seat | Unseated | undefined;
+    let permit: Permit | NoPermit | undefined;
     const tunnel = tunnels.add({
       publish: (message) => nc.publish(subject, message),
       clock,
       onEnded: (end) => {
         open.delete(session);
-        if (typeof place === 'object') place.leave();
+        if (typeof permit === 'object') permit.release();
         metrics.tunnelEnded(name, end.reason);
         const { tenant, id: container } = about;
         log[kind?.logLevel ?? 'info']('session_ended', { kind: name, tenant, container, ...loggedEnd(end) });
@@ -120,11 +120,11 @@ export function createSessions(parts: SessionsParts): Sessions {
     } else if (isStopping) {
       tunnel.end({ reason: 'stopping', message: 'the agent of the host stops' });
     } else {
-      const { inAll, perClient } = kind.places.bounds;
-      place = kind.places.take(about.id);
-      if (place === 'full') {
+      const { inAll, perClient } = kind.permits.bounds;
+      permit = kind.permits.take(about.id);
+      if (permit === 'full') {
         tunnel.end({ reason: 'too_many', message: `the host has ${inAll} sessions; close one` });
-      } else if (typeof place === 'string') {
+      } else if (typeof permit === 'string') {
         tunnel.end({ reason: 'too_many', message: `the container has ${perClient} sessions; close one` });
       } else void takeUp(about, kind, tunnel);
     }

@@ -1,5 +1,5 @@
 /** The use of a container, once a second, for gateways that asked for it (usage/live-stats.ts). */
-import { Seats } from '../../lib/seats.ts';
+import { Permits } from '../../lib/permits.ts';
 import type { StatsMessage } from '../../schemas/wire/session.ts';
 import type { LiveStats } from '../usage/live-stats.ts';
 import type { SessionKind } from './sessions.ts';
@@ -11,7 +11,7 @@ const statsPerHost = 2048;
 export const statsKind = (liveStats: Pick<LiveStats, 'watch'>): SessionKind => ({
   name: 'stats',
   // The bounds are separate: people who watch leave room for a shell.
-  places: new Seats({ inAll: statsPerHost, perClient: statsPerContainer }),
+  permits: new Permits({ inAll: statsPerHost, perClient: statsPerContainer }),
   logLevel: 'debug',
   isOf: ({ stats }) => stats !== undefined,
   open: ({ dockerId }, _about, tunnel) => {

@@ -7,7 +7,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { every } from '../../lib/time/every.ts';
 import type { Log } from '../../lib/log.ts';
-import { createPlaces } from '../../lib/places.ts';
+import { createSemaphore } from '../../lib/semaphore.ts';
 import { isTenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Inspection } from '../docker/answers.ts';
@@ -58,7 +58,7 @@ export interface UseBoard {
 export function createSampler(parts: SamplerParts): Sampler {
   const { cgroups, store, log } = parts;
   const { ledger, moment } = store;
-  const places = createPlaces(usageSamplesAtOnce);
+  const semaphore = createSemaphore(usageSamplesAtOnce);
   let rounds = 0;
 
   /** Takes in the engine's inspection of a container. */
@@ -144,7 +144,7 @@ export function createSampler(parts: SamplerParts): Sampler {
     parts.board?.keepOnly(new Set(running.map(({ dockerId }) => dockerId)));
     await Promise.all(
       running.map((container) =>
-        places.run(async () => {
+        semaphore.run(async () => {
           // The files are read synchronously: other work of the agent comes in between.
           await setImmediate();
           const inspection = await engine.inspect(container.dockerId);

@@ -4,7 +4,7 @@
  * step.
  */
 import { limits } from '../../schemas/limits.ts';
-import { Seats } from '../seats.ts';
+import { Permits } from '../permits.ts';
 
 /**
  * Messages whose work waits for slices. Beyond this, the sender is asked to try again, or gets no
@@ -83,7 +83,7 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
   }
 
   /** Of works that have begun and not ended. */
-  const seats = new Seats({ inAll: worksBegun, perClient: worksBegunPerHost });
+  const permits = new Permits({ inAll: worksBegun, perClient: worksBegunPerHost });
   /** Time spent in this turn of the event loop on works that began in it. */
   let spentMs = 0;
   let isNewTurnComing = false;
@@ -119,19 +119,19 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
     onFault: (error: unknown) => void,
     host?: string,
   ): boolean {
-    const seat = seats.take(host);
-    if (typeof seat === 'string') return false;
+    const permit = permits.take(host);
+    if (typeof permit === 'string') return false;
     let isOver = true;
     try {
       isOver = startNow(name, work);
     } catch (error) {
       onFault(error);
     }
-    if (isOver) seat.leave();
+    if (isOver) permit.release();
     else
       run(name, work)
         .catch(onFault)
-        .finally(() => seat.leave());
+        .finally(() => permit.release());
     return true;
   }
 

@@ -77,7 +77,7 @@ export const anyCall: Call = {
   origin: { rid: 'r' },
   deadlineMs: 1000,
   client: '192.0.2.1',
-  leaveSeat: () => {},
+  releasePermit: () => {},
 };
 
 /** A call of `route`; `more` has what its handler reads of path, query and body. */
@@ -132,13 +132,13 @@ export function servicesWith(
     notes: { begin: unexpected, noteLater: unexpected },
     stats: { watch: unexpected },
     streams: {
-      withPlace: unexpected,
+      withPermit: unexpected,
       withDoorbell: unexpected,
       follow: unexpected,
       waitsOver: unexpected,
       polls: { streamMs: 1, waitMs: 1 },
     },
-    sessions: { open: unexpected, withPlace: unexpected, stillGood: unexpected },
+    sessions: { open: unexpected, withPermit: unexpected, stillGood: unexpected },
     newOperationId: () => 'operation-00000000' as OperationId,
     newContainerId: () => 'container' as ContainerId,
     newKeyId: () => '01890000-0000-7000-8000-00000000000a' as KeyId,

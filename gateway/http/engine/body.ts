@@ -11,7 +11,7 @@
 import type { Clock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { MiB } from '../../../schemas/limits/units.ts';
-import { Seats, type Seat, type Unseated } from '../../../lib/seats.ts';
+import { Permits, type Permit, type NoPermit } from '../../../lib/permits.ts';
 
 /**
  * A body that is refused is read up to this length, so that its sender reads the reply; then the
@@ -20,16 +20,16 @@ import { Seats, type Seat, type Unseated } from '../../../lib/seats.ts';
 const bodyDiscardBytes = 8 * MiB;
 
 /**
- * `too_late`: the body was not complete in time. `Unseated`: unfinished bodies take too much
+ * `too_late`: the body was not complete in time. `NoPermit`: unfinished bodies take too much
  * memory.
  */
-export type BodyRefusal = 'too_large' | 'too_many_pieces' | 'too_late' | Unseated;
+export type BodyRefusal = 'too_large' | 'too_many_pieces' | 'too_late' | NoPermit;
 export type BodyResult = Uint8Array | BodyRefusal;
 
 /** The bodies of a server: the memory that they take together, and their deadlines. */
 export class Bodies {
-  /** The memory for bodies: one seat is one byte. */
-  readonly room = new Seats({
+  /** The memory for bodies: one permit is one byte. */
+  readonly room = new Permits({
     inAll: limits.bodiesHeldBytes,
     perClient: limits.bodiesHeldPerClientBytes,
     perTenant: limits.bodiesHeldPerTenantBytes,
@@ -79,16 +79,16 @@ const nothing = new Uint8Array(0);
  * The bytes of one body that have arrived, in one buffer that counts against the memory for bodies.
  */
 class HeldBytes {
-  readonly #room: Seats;
+  readonly #room: Permits;
   #client = '';
   #tenant: string | undefined;
   /** The first `#length` bytes are the body's. */
   #buffer = nothing;
   #length = 0;
   /** The buffer's share of the memory. */
-  #seat: Seat | undefined;
+  #permit: Permit | undefined;
 
-  constructor(room: Seats) {
+  constructor(room: Permits) {
     this.#room = room;
   }
 
@@ -97,7 +97,7 @@ class HeldBytes {
   }
 
   takesRoom(): boolean {
-    return this.#seat !== undefined;
+    return this.#permit !== undefined;
   }
 
   /** Counts the bytes against this client's share of the memory. */
@@ -106,16 +106,16 @@ class HeldBytes {
   }
 
   /** Counts the bytes against the tenant's share, too. */
-  claim(tenant: string): Unseated | undefined {
+  claim(tenant: string): NoPermit | undefined {
     this.#tenant = tenant;
-    return this.#seat?.claim(tenant);
+    return this.#permit?.claim(tenant);
   }
 
   /**
    * Copies a piece. The buffer doubles as it fills, up to the most that may still come; a length
    * that is only declared takes no memory.
    */
-  append(piece: Uint8Array, isLast: boolean, mostBytes: number): Unseated | undefined {
+  append(piece: Uint8Array, isLast: boolean, mostBytes: number): NoPermit | undefined {
     const length = this.#length + piece.byteLength;
     const had = this.#buffer.byteLength;
     if (length > had) {
@@ -143,18 +143,18 @@ class HeldBytes {
 
   /** Forgets the bytes; the caller keeps those that `bytes` returned. */
   release(): void {
-    this.#seat?.leave();
-    this.#seat = undefined;
+    this.#permit?.release();
+    this.#permit = undefined;
     this.#buffer = nothing;
     this.#length = 0;
   }
 
-  #takeRoom(bytes: number): Unseated | undefined {
-    if (this.#seat !== undefined) return this.#seat.grow(bytes);
-    const seat = this.#room.take(this.#client, bytes);
-    if (typeof seat === 'string') return seat;
-    this.#seat = seat;
-    return this.#tenant === undefined ? undefined : seat.claim(this.#tenant);
+  #takeRoom(bytes: number): NoPermit | undefined {
+    if (this.#permit !== undefined) return this.#permit.grow(bytes);
+    const permit = this.#room.take(this.#client, bytes);
+    if (typeof permit === 'string') return permit;
+    this.#permit = permit;
+    return this.#tenant === undefined ? undefined : permit.claim(this.#tenant);
   }
 }
 

@@ -17,7 +17,7 @@ import { goneAs, judgeWait, type Goal } from './judge.ts';
 
 export interface WaitRouteOptions {
   readonly ask: AskOwner;
-  readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'waitsOver' | 'polls'>;
+  readonly streams: Pick<StreamHost, 'withPermit' | 'withDoorbell' | 'waitsOver' | 'polls'>;
   readonly clock: Clock;
 }
 
@@ -117,7 +117,7 @@ export const waitHandler =
     const { clock, streams } = options;
     const deadlineMs = clock.monotonicMs() + call.query.timeout * 1000;
     const changed = subjects.changed(tenantOf(call), call.params.id);
-    return streams.withPlace(guestOf(call), () =>
+    return streams.withPermit(guestOf(call), () =>
       streams.withDoorbell(changed, call.exchange, (doorbell) =>
         waitFor(options, call, goalOf(call.query), deadlineMs, doorbell),
       ),

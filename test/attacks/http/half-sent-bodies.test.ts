@@ -85,11 +85,11 @@ for (const engine of usualEngines) {
       );
     });
 
-    await t.test('strangers on public routes take no seat of a tenant', async (t) => {
+    await t.test('strangers on public routes take no permit of a tenant', async (t) => {
       const opened = openAll(t, url, halfPost('/api/v2/hosts/enrol', { ...json, 'Content-Length': '1000' }, '{'));
       await until('most are refused', () => opened.filter(({ status }) => status() === 503).length > count / 2);
       await othersHear(t, url);
-      t.equal(await statusOf(url, get('/metrics/forage')), 200, 'nor a seat of public requests without a body');
+      t.equal(await statusOf(url, get('/metrics/forage')), 200, 'nor a permit of public requests without a body');
       t.equal(await statusOf(url, get('/api/v2/openapi.json')), 200);
     });
   });
@@ -158,7 +158,7 @@ for (const [whose, tokens, addresses, refusal] of [
   });
 }
 
-t.test('a request keeps its seat until its reply is written', async (t) => {
+t.test('a request keeps its permit until its reply is written', async (t) => {
   const { url } = await runGateway(t, ground, { env: { LIMIT_REQUESTS_PER_ADDRESS: '1' } });
   await until('a second one is refused while a reply waits for the body', async () => {
     const half = openRaw(url, halfPost(compute, { ...json, 'Content-Length': '1000' }, '{'), '127.0.0.11');

@@ -257,7 +257,7 @@ t.test('wrong metrics tokens and public requests are limited', async (t) => {
   t.equal(await statusOf(open.url, get('/healthz'), '127.0.0.3'), 200, 'probes are not limited');
 });
 
-t.test('public requests have seats of their own', async (t) => {
+t.test('public requests have permits of their own', async (t) => {
   const { url } = await runGateway(t, ground);
   const half = halfPost(enrol, { ...json, 'Content-Length': '200' }, '{');
   const held = Array.from({ length: limits.publicRequestsPerClient + 1 }, () => openRaw(url, half, '127.0.0.5'));

@@ -4,7 +4,7 @@ import type { Admission } from '../../../gateway/auth/gate.ts';
 import type { Call, Handler } from '../../../gateway/call.ts';
 import { Dispatcher, type DispatcherOptions } from '../../../gateway/pipeline/dispatch.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
-import { Seats } from '../../../lib/seats.ts';
+import { Permits } from '../../../lib/permits.ts';
 import { createMeters } from '../../../gateway/metrics.ts';
 import { createBodyValidators } from '../../../gateway/validation/bodies.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
@@ -23,7 +23,7 @@ function admitted(scopes: readonly string[] = []): Admission {
   return { kind: 'admitted', identity: { ...identity, scopes }, crossSite: false, isOfOurs: true };
 }
 
-const seats = (inAll = 10, perTenant = inAll): Seats => new Seats({ inAll, perClient: inAll, perTenant });
+const permits = (inAll = 10, perTenant = inAll): Permits => new Permits({ inAll, perClient: inAll, perTenant });
 
 /** A dispatcher over the routes of the API: each handler is `handler`, each caller `caller`. */
 function stage({
@@ -60,9 +60,9 @@ function stage({
     clock: { nowMs: () => 0, monotonicMs: () => 1000 },
     requestDeadlineMs: 500,
     requestIdPrefix: 'gw',
-    seats: seats(),
-    publicSeats: seats(),
-    enrolSeats: seats(),
+    permits: permits(),
+    publicPermits: permits(),
+    enrolPermits: permits(),
     accessLog: false,
     ...more,
   });
@@ -90,15 +90,15 @@ t.test('the first fault that the contract names is the answer', async (t) => {
     head: { ...operate, path: operate.path.slice(0, -1), headers: {}, query: 'a'.repeat(limits.urlBytes) },
     body: 'x'.repeat(limits.bodyBytes + 1),
     caller: refused('unauthenticated') as Admission,
-    seats: seats(0),
+    permits: permits(0),
   };
   // From the worst request to a good one: each row mends the fault that was the answer before it.
   const steps: [status: number, mended: Partial<typeof request>][] = [
     [400, {}],
     [503, { head: { ...request.head, query: '' } }],
-    [401, { seats: seats(1, 0) }],
+    [401, { permits: permits(1, 0) }],
     [429, { caller: admitted() }],
-    [413, { seats: seats() }],
+    [413, { permits: permits() }],
     [415, { body: '{' }],
     [400, { head: { ...request.head, query: '', headers: json } }],
     [404, { body: '{"pull_policy":7}' }],
@@ -123,7 +123,7 @@ t.test('a request that waits for nothing is answered before its dispatch returns
     [{ ...list, method: 'OPTIONS' }, {}, 204],
     [{ path: '/api/v2/nothing' }, {}, 404],
     [list, { caller: refused('unauthenticated') }, 401],
-    [list, { seats: seats(0) }, 503],
+    [list, { permits: permits(0) }, 503],
     [operate, {}, undefined],
     [{ path: '/api/forage/config/x' }, {}, undefined],
   ];
@@ -151,15 +151,15 @@ t.test('an invalid request shows what exists only to a caller who may know', asy
   t.equal(probed, 2, 'no owner is asked for a caller without the scope');
 });
 
-t.test('each kind of request has seats of its own, and probes need none', async (t) => {
+t.test('each kind of request has permits of its own, and probes need none', async (t) => {
   const rows: [head: Partial<RequestHead>, full: Partial<DispatcherOptions>, status: number][] = [
-    [list, { seats: seats(0) }, 503],
-    [list, { publicSeats: seats(0), enrolSeats: seats(0) }, 200],
-    [{ path: '/api/v2/openapi.json' }, { publicSeats: seats(0) }, 503],
-    [{ path: '/api/v2/openapi.json' }, { seats: seats(0), enrolSeats: seats(0) }, 200],
-    [{ path: '/api/v2/hosts/enrol', method: 'POST' }, { enrolSeats: seats(0) }, 503],
-    [{ path: '/api/v2/hosts/enrol', method: 'POST' }, { seats: seats(0), publicSeats: seats(0) }, 415],
-    [{ path: '/healthz' }, { seats: seats(0), publicSeats: seats(0), enrolSeats: seats(0) }, 200],
+    [list, { permits: permits(0) }, 503],
+    [list, { publicPermits: permits(0), enrolPermits: permits(0) }, 200],
+    [{ path: '/api/v2/openapi.json' }, { publicPermits: permits(0) }, 503],
+    [{ path: '/api/v2/openapi.json' }, { permits: permits(0), enrolPermits: permits(0) }, 200],
+    [{ path: '/api/v2/hosts/enrol', method: 'POST' }, { enrolPermits: permits(0) }, 503],
+    [{ path: '/api/v2/hosts/enrol', method: 'POST' }, { permits: permits(0), publicPermits: permits(0) }, 415],
+    [{ path: '/healthz' }, { permits: permits(0), publicPermits: permits(0), enrolPermits: permits(0) }, 200],
   ];
   for (const [head, full, status] of rows) {
     const reply = await stage(full).dispatch(head, 'x');
@@ -167,38 +167,38 @@ t.test('each kind of request has seats of its own, and probes need none', async 
   }
 });
 
-t.test('a seat is held until the reply is written, or left by the handler before', async (t) => {
-  const held = seats();
+t.test('a permit is held until the reply is written, or released by the handler before', async (t) => {
+  const held = permits();
   let written = (): void => {};
-  const { dispatch, expected } = stage({ seats: held });
+  const { dispatch, expected } = stage({ permits: held });
   await dispatch(list, '', { whenFinished: (listener: () => void) => (written = listener) });
   t.same([held.taken, held.tenants.get('acme')?.count], [1, 1]);
   written();
   t.same([held.taken, held.tenants.size], [0, 0]);
   t.same(expected, [[0, '192.0.2.1']], 'a route without a body expects none');
   const takenBy: number[] = [];
-  const handler = ({ leaveSeat }: Call): 'streamed' => {
-    leaveSeat();
+  const handler = ({ releasePermit }: Call): 'streamed' => {
+    releasePermit();
     takenBy.push(held.taken);
     return 'streamed';
   };
-  const { dispatch: stream, metered } = stage({ seats: held, handler });
+  const { dispatch: stream, metered } = stage({ permits: held, handler });
   t.equal(await stream(list), undefined, 'the handler has used the exchange itself');
   t.same(takenBy, [0]);
   t.same(metered, [{ route: 'container.list', status: 200, waited: true }]);
 });
 
 t.test('429 for too many in flight counts as a limit of the client or tenant; 503 does not', async (t) => {
-  const rows: [Seats, number, unknown[]][] = [
-    [new Seats({ inAll: 1, perClient: 0, perTenant: 1 }), 429, [{ limited: 'address' }]],
-    [new Seats({ inAll: 1, perClient: 1, perTenant: 0 }), 429, [{ limited: 'tenant' }]],
-    [new Seats({ inAll: 0, perClient: 1, perTenant: 1 }), 503, []],
+  const rows: [Permits, number, unknown[]][] = [
+    [new Permits({ inAll: 1, perClient: 0, perTenant: 1 }), 429, [{ limited: 'address' }]],
+    [new Permits({ inAll: 1, perClient: 1, perTenant: 0 }), 429, [{ limited: 'tenant' }]],
+    [new Permits({ inAll: 0, perClient: 1, perTenant: 1 }), 503, []],
   ];
-  for (const [seats, status, limits] of rows) {
-    const { dispatch, metered } = stage({ seats });
+  for (const [permits, status, limits] of rows) {
+    const { dispatch, metered } = stage({ permits });
     await dispatch(list);
     t.same(metered, [...limits, { route: 'container.list', status, waited: false }]);
-    t.equal(seats.taken, 0, 'no seat is lost');
+    t.equal(permits.taken, 0, 'no permit is lost');
   }
 });
 

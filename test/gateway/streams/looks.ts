@@ -8,7 +8,7 @@ export function streamsByHand() {
   const streams: Services['streams'] = {
     polls: { streamMs: 1, waitMs: 1 },
     waitsOver: () => false,
-    withPlace: (_guest, work) => work(),
+    withPermit: (_guest, work) => work(),
     withDoorbell: (_subject, _exchange, work) => work(new Doorbell()),
     follow: (options) => {
       followed.push(options);

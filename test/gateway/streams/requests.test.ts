@@ -14,8 +14,8 @@ t.test('a stream takes one of the tenant’s places, and is refused where there 
   t.equal(await follow(services, anyCall, 'bell', never), 'streamed');
   t.match(followed, [{ requestId: 'r', identity: { tenant: 'acme' }, doorbell: 'bell' }]);
   const guests: Guest[] = [];
-  const withPlace = (guest: Guest) => (guests.push(guest), Promise.resolve(failure('unavailable')));
-  const full = servicesWith(undefined, { streams: { ...streams, withPlace } });
+  const withPermit = (guest: Guest) => (guests.push(guest), Promise.resolve(failure('unavailable')));
+  const full = servicesWith(undefined, { streams: { ...streams, withPermit } });
   t.match(await follow(full, anyCall, 'bell', never), { code: 'unavailable' });
   t.match(guests, [{ tenant: 'acme', client: '192.0.2.1', route: 'container.get' }]);
   t.equal(followed.length, 1);

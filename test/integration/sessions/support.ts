@@ -6,7 +6,7 @@ import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transpo
 import type { Test } from 'tap';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { Sessions } from '../../../gateway/sessions/sessions.ts';
-import { Seats } from '../../../lib/seats.ts';
+import { Permits } from '../../../lib/permits.ts';
 import { createSessions, type SessionKind } from '../../../host-agent/sessions/sessions.ts';
 import { connectNats } from '../../../lib/nats/connection.ts';
 import { createProver } from '../../../lib/nats/host-proof.ts';
@@ -77,7 +77,7 @@ export interface Taken {
 export function echoKind(taken: Taken[] = []): SessionKind {
   return {
     name: 'echo',
-    places: new Seats({ inAll: limits.sessionsPerHost, perClient: limits.sessionsPerContainer }),
+    permits: new Permits({ inAll: limits.sessionsPerHost, perClient: limits.sessionsPerContainer }),
     logLevel: 'info',
     isOf: (about) => about.forward !== undefined,
     open: (_target, about, tunnel) => {

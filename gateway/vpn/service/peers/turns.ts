@@ -4,7 +4,7 @@
  * count yet. So a burst of one tenant neither delays other tenants' keys for long nor takes all
  * addresses.
  */
-import { createPlaces, type Places, type Waits } from '../../../../lib/places.ts';
+import { createSemaphore, type Semaphore, type Waits } from '../../../../lib/semaphore.ts';
 import type { Clock } from '../../../../lib/time/clock.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -12,7 +12,7 @@ import { PoolBusy } from '../../pki/pool.ts';
 
 export class TenantTurns {
   readonly #clock: Clock;
-  readonly #lines = new Map<TenantId, Places>();
+  readonly #lines = new Map<TenantId, Semaphore>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -23,7 +23,7 @@ export class TenantTurns {
    */
   async run<T>(tenant: TenantId, deadlineMs: number, work: () => Promise<T>): Promise<T> {
     let line = this.#lines.get(tenant);
-    if (line === undefined) this.#lines.set(tenant, (line = createPlaces(limits.vpnKeysPerTenant, waits)));
+    if (line === undefined) this.#lines.set(tenant, (line = createSemaphore(limits.vpnKeysPerTenant, waits)));
     try {
       return await line.run(work, deadlineMs - this.#clock.monotonicMs());
     } finally {

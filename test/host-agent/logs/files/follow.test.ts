@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { filePass, type FilePassOptions, logFileBusyBytes } from '../../../../host-agent/logs/files/follow.ts';
-import { createPlaces } from '../../../../lib/places.ts';
+import { createSemaphore } from '../../../../lib/semaphore.ts';
 import type { Cursor } from '../../../../host-agent/logs/resume.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { until } from '../../../support/until.ts';
@@ -28,7 +28,7 @@ function following(t: Test, path: string, change: Partial<FilePassOptions> = {})
     },
     lossCause: () => 'late',
     advance: (next) => (cursor = next),
-    openings: createPlaces(limits.logReadersOpening),
+    openings: createSemaphore(limits.logReadersOpening),
     onGaps: (count) => t.fail(`${count} gaps`),
     onDamaged: (count) => t.fail(`${count} damaged records`),
     onHeldUp: () => undefined,
@@ -125,8 +125,8 @@ t.test('gaps of a reader are reported: lost lines, damaged records, a delay', as
 
 t.test('no more logs are searched at a time than the bound', async (t) => {
   const log = engineLog(t);
-  const openings = createPlaces(1);
-  const end = await openings.take();
+  const openings = createSemaphore(1);
+  const end = await openings.acquire();
   const pass = following(t, log.path, { openings });
   log.say('a');
   pass.end();

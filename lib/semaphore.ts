@@ -1,23 +1,23 @@
-/** Bounds how much work of one kind is under way at a time; the rest waits in turn. */
-export interface Places {
-  /** No work is under way. */
+/** Bounds the work of one kind that is under way at a time; the rest waits in turn. */
+export interface Semaphore {
+  /** `true` if no work is under way. */
   readonly isIdle: boolean;
-  /** Does the work once it has a place. `ms`: the longest wait for one. */
+  /** Does the work once it has a permit. `ms`: the longest wait for one. */
   run<T>(work: () => Promise<T>, ms?: number): Promise<T>;
-  /** Resolves with the end of this work, once it has a place. The end may be called repeatedly. */
-  take(ms?: number): Promise<() => void>;
+  /** Resolves with a function that gives the permit back; it may be called repeatedly. */
+  acquire(ms?: number): Promise<() => void>;
 }
 
 export interface Waits {
-  /** As many may wait. */
+  /** Maximum number that wait. */
   readonly most: number;
   /** The error for work that would be one too many, or has waited too long. */
   readonly refuse: (why: 'full' | 'late') => Error;
 }
 
-const unbounded: Waits = { most: Infinity, refuse: (why) => new Error(`no place: ${why}`) };
+const unbounded: Waits = { most: Infinity, refuse: (why) => new Error(`no permit: ${why}`) };
 
-export function createPlaces(most: number, waits: Waits = unbounded): Places {
+export function createSemaphore(most: number, waits: Waits = unbounded): Semaphore {
   const waiting: (() => void)[] = [];
   let under = 0;
 
@@ -35,7 +35,7 @@ export function createPlaces(most: number, waits: Waits = unbounded): Places {
       waiting.push(begin);
     });
 
-  const take = async (ms?: number): Promise<() => void> => {
+  const acquire = async (ms?: number): Promise<() => void> => {
     if (under < most) under += 1;
     else if (waiting.length >= waits.most) throw waits.refuse('full');
     else await wait(ms);
@@ -43,7 +43,7 @@ export function createPlaces(most: number, waits: Waits = unbounded): Places {
     return () => {
       if (isOver) return;
       isOver = true;
-      // The next takes this place.
+      // The next takes this permit.
       const next = waiting.shift();
       if (next === undefined) under -= 1;
       else next();
@@ -55,13 +55,13 @@ export function createPlaces(most: number, waits: Waits = unbounded): Places {
       return under === 0;
     },
     run: async (work, ms) => {
-      const end = await take(ms);
+      const end = await acquire(ms);
       try {
         return await work();
       } finally {
         end();
       }
     },
-    take,
+    acquire,
   };
 }

@@ -1,19 +1,21 @@
 /**
- * Shares of a limited resource: in all, per client and per tenant. Who finds no room does not wait.
- * A client is who takes it: an address, a host, a container.
+ * Permits for a limited resource: in all, per client and per tenant. A taker that finds no room
+ * does not wait. A client is an address, a host or a container.
  */
 
-/** Why there is no room: all seats are taken, or this client or tenant has its whole share. */
-export type Unseated = 'full' | 'client' | 'tenant';
+/**
+ * The reason for a refusal: all permits are taken, or this client or tenant has its whole share.
+ */
+export type NoPermit = 'full' | 'client' | 'tenant';
 
-export interface SeatBounds {
+export interface PermitBounds {
   readonly inAll: number;
   readonly perClient: number;
-  /** Default: 0. */
+  /** 0 by default. */
   readonly perTenant?: number;
 }
 
-/** A client or tenant with seats, and their number; dropped with its last seat. */
+/** A client or tenant with permits, and their number; dropped with its last permit. */
 interface Holder {
   readonly name: string;
   count: number;
@@ -32,59 +34,59 @@ function add(holders: Holders, holder: Holder, size: number): void {
   if (holder.count === 0) holders.delete(holder.name);
 }
 
-export class Seats {
-  readonly bounds: SeatBounds;
+export class Permits {
+  readonly bounds: PermitBounds;
   readonly clients: Holders = new Map();
   readonly tenants: Holders = new Map();
   taken = 0;
 
-  constructor(bounds: SeatBounds) {
+  constructor(bounds: PermitBounds) {
     this.bounds = bounds;
   }
 
-  /** `undefined`: of no client, within what there is in all. */
-  take(client: string | undefined, size = 1): Seat | Unseated {
+  /** @param client `undefined` if only the bound in all applies */
+  take(client: string | undefined, size = 1): Permit | NoPermit {
     if (this.taken + size > this.bounds.inAll) return 'full';
-    if (client === undefined) return new Seat(this, undefined, size);
+    if (client === undefined) return new Permit(this, undefined, size);
     const holder = this.clients.get(client);
     if ((holder?.count ?? 0) + size > this.bounds.perClient) return 'client';
-    return new Seat(this, holder ?? holderOf(this.clients, client), size);
+    return new Permit(this, holder ?? holderOf(this.clients, client), size);
   }
 
-  /** A seat that counts against the tenant, too. */
-  takeFor(client: string, tenant: string): Seat | Unseated {
-    const seat = this.take(client);
-    if (typeof seat === 'string') return seat;
-    const why = seat.claim(tenant);
-    if (why === undefined) return seat;
-    seat.leave();
+  /** A permit that counts against the tenant, too. */
+  takeFor(client: string, tenant: string): Permit | NoPermit {
+    const permit = this.take(client);
+    if (typeof permit === 'string') return permit;
+    const why = permit.claim(tenant);
+    if (why === undefined) return permit;
+    permit.release();
     return why;
   }
 }
 
-export class Seat {
-  readonly #seats: Seats;
+export class Permit {
+  readonly #permits: Permits;
   readonly #client: Holder | undefined;
   #tenant: Holder | undefined;
   #size = 0;
 
-  constructor(seats: Seats, client: Holder | undefined, size: number) {
-    this.#seats = seats;
+  constructor(permits: Permits, client: Holder | undefined, size: number) {
+    this.#permits = permits;
     this.#client = client;
     this.#add(size);
   }
 
   #add(size: number): void {
-    const { clients, tenants } = this.#seats;
+    const { clients, tenants } = this.#permits;
     this.#size += size;
-    this.#seats.taken += size;
+    this.#permits.taken += size;
     if (this.#client !== undefined) add(clients, this.#client, size);
     if (this.#tenant !== undefined) add(tenants, this.#tenant, size);
   }
 
   /** Counts against the tenant, too; unchanged if the tenant has no room. */
-  claim(tenant: string): Unseated | undefined {
-    const { tenants, bounds } = this.#seats;
+  claim(tenant: string): NoPermit | undefined {
+    const { tenants, bounds } = this.#permits;
     const holder = tenants.get(tenant);
     if ((holder?.count ?? 0) + this.#size > (bounds.perTenant ?? 0)) return 'tenant';
     this.#tenant = holder ?? holderOf(tenants, tenant);
@@ -93,8 +95,8 @@ export class Seat {
   }
 
   /** Takes all of `more`, or nothing. */
-  grow(more: number): Unseated | undefined {
-    const { bounds, taken } = this.#seats;
+  grow(more: number): NoPermit | undefined {
+    const { bounds, taken } = this.#permits;
     if (taken + more > bounds.inAll) return 'full';
     if (this.#client !== undefined && this.#client.count + more > bounds.perClient) return 'client';
     if (this.#tenant !== undefined && this.#tenant.count + more > (bounds.perTenant ?? 0)) return 'tenant';
@@ -103,7 +105,7 @@ export class Seat {
   }
 
   /** May be called again. */
-  leave(): void {
+  release(): void {
     if (this.#size > 0) this.#add(-this.#size);
   }
 }
