@@ -148,7 +148,7 @@ class OwnerProcess implements Owner {
   readonly #sweeper: Sweeper;
   readonly #journals: Journals;
   readonly #readAhead: ReadAhead<StateRecord>;
-  /** By partition, the subscription on which asks for it alone arrive. */
+  /** The subscription on which asks for one partition alone arrive, by partition. */
   readonly #served = new Map<Partition, Subscription>();
   readonly #ownSubject: OwnSubject;
   #subscriptions: Subscription[] = [];

@@ -27,17 +27,17 @@ export class Ordered<T> {
     if (found !== undefined && this.#compare(found, item) === 0) this.#items.splice(at, 1);
   }
 
-  /** From the first that is not below the place. */
+  /** Items from the first that is not below the place. */
   *from(isBelow: (item: T) => boolean): Generator<T, void, void> {
     for (let at = this.#indexOf(isBelow); at < this.#items.length; at++) yield this.#items[at] as T;
   }
 
-  /** Backwards, from the last that is below the place. */
+  /** Items backwards, from the last that is below the place. */
   *before(isBelow: (item: T) => boolean): Generator<T, void, void> {
     for (let at = this.#indexOf(isBelow) - 1; at >= 0; at--) yield this.#items[at] as T;
   }
 
-  /** Of the first that is not below the place. */
+  /** The index of the first item that is not below the place. */
   #indexOf(isBelow: (item: T) => boolean): number {
     if (!this.#isOrdered) this.#items.sort(this.#compare);
     this.#isOrdered = true;
@@ -68,9 +68,9 @@ export const isBefore = (item: At, place: At): boolean =>
 
 /** The items of a list by id, to be read in its order from any place. */
 export interface ListView<T extends Listed> extends ReadonlyMap<T['id'], T> {
-  /** From the newest that is before the place; from the newest of all if it is `null`. */
+  /** Items from the newest that is before the place; from the newest of all if it is `null`. */
   newestFirst(before: At | null): Iterable<T>;
-  /** From this place on; from the oldest if it is `null`. */
+  /** Items from this place on; from the oldest if it is `null`. */
   oldestFirst(from: At | null): Iterable<T>;
 }
 

@@ -187,7 +187,7 @@ export class PartitionState implements PartitionView {
   readonly #moving = new Map<ContainerId, ContainerRecord>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
   readonly #pulls = new Map<ContainerId, PullProgress>();
-  /** By container that moves. */
+  /** By the id of a container that moves. */
   readonly #preparations = new Map<ContainerId, PreparationSeen>();
   /** Oldest first; an older one is up for as long as anybody asks. */
   readonly #upSinceMs = new Map<ContainerId, number>();
@@ -424,7 +424,9 @@ export class PartitionState implements PartitionView {
     if (this.#revisions.size > hostRevisionsKept + 2 * this.#placed.size) this.#forgetRevisions();
   }
 
-  /** Of hosts that have nothing here. Their next syncs find a later revision, and no change. */
+  /**
+   * Forgets hosts that have nothing here. Their next syncs find a later revision, and no change.
+   */
   #forgetRevisions(): void {
     for (const host of this.#revisions.keys()) if (!this.#placed.has(host)) this.#revisions.delete(host);
     this.#otherRevision = this.#changes.last;

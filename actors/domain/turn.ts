@@ -208,7 +208,7 @@ export const conflict = (reason: ConflictReason, message: string, detail?: Confl
   changes: noChanges,
 });
 
-/** Not now, but after a time: 429 with `Retry-After`. */
+/** A refusal for a time: 429 with `Retry-After`. */
 export const refuseFor = (waitMs: number, message: string): Turn => {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));
   const body = errorBody({ error: 'rate_limited', message, retry_after_seconds: seconds });

@@ -56,8 +56,8 @@ export function createHostCredentials(options: HostCredentialsOptions): HostCred
 }
 
 /**
- * With a seed that is none of the account's, every host that enrols or renews is refused by NATS.
- * Servers that do not answer in time say nothing about it.
+ * Checks that the seed is one of the account's: with another, NATS refuses every host that enrols
+ * or renews. Servers that do not answer in time say nothing about it.
  * @throws ConfigurationError
  */
 export async function checkSigningSeed(

@@ -132,7 +132,9 @@ export class DirectoryExchange {
     this.#sendWanted();
   }
 
-  /** At once, and then after a rest: one message for all who have asked meanwhile. */
+  /**
+   * Sends at once, and then after a rest: one message for all processes that have asked meanwhile.
+   */
   #sendWanted(): void {
     if (this.#isSending || this.#rest !== undefined || this.#wanted.size === 0 || this.#isStopped) return;
     this.#isSending = true;
@@ -189,7 +191,7 @@ export class DirectoryExchange {
     });
   }
 
-  /** Not if another process has asked meanwhile: its answer came to all. */
+  /** Asks, unless another process has asked meanwhile: its answer came to all. */
   readonly #ask = (): void => {
     this.#asking = undefined;
     this.#forgetKnown();

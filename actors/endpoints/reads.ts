@@ -19,7 +19,7 @@ const apiOf: Readonly<Record<Readable, string>> = {
   cluster: `$JS.API.STREAM.MSG.GET.${bucketStream(buckets.cluster.bucket)}`,
 };
 
-/** Of all processes, one serves each read. */
+/** One of all processes serves each read. */
 const queue = 'reads';
 
 /** @param log rateLimitedLog, because askers can cause its lines at will */

@@ -540,7 +540,8 @@ export class Partition<D extends DomainTypes> {
   }
 
   /**
-   * With the lines of the audit, and the outcome: it is kept if the turn may not run again.
+   * The draft of a turn, with the lines of the audit and the outcome, which is kept if the turn may
+   * not run again.
    * @param ask `undefined` if nobody asked for it
    */
   #draftOf(changes: Changes<D>, ask?: WriteAsk, reply?: Reply): Draft {

@@ -19,7 +19,7 @@ const usageMessageBytes = 768 * KiB;
 const usagePutMs = 3 * seconds;
 const usagePutAttempts = 5;
 const usagePutsAtOnce = 16;
-/** With more, reports are refused, and sent again. */
+/** Maximum number of puts that wait; further reports are refused, and sent again. */
 const usagePutsWaiting = 10_000;
 /** Newest messages of subjects that an owner remembers, so that it need not read them again. */
 const usageRemembered = 20_000;

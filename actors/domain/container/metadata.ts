@@ -95,7 +95,7 @@ function updateWith({ update }: ContainerRecord, fields: Partial<Metadata>): Pic
   return { update: { ...update, previous: { ...previous, spec: withKept(previous.spec, fields) } } };
 }
 
-/** Of containers that are there, or were within seven days; as many as a message holds. */
+/** Metadata of containers that are there, or were within seven days; as many as a message holds. */
 export function list(state: PartitionView, ask: Of<'metadata.list'>): Turn {
   const { containers, tombstones } = state.tenant(ask.tenant);
   const found = ask.ids.flatMap((id) => {

@@ -172,7 +172,10 @@ const madeBeforeNames: Why = {
   message: 'it was made before its host had the network: it finds names from its next update on',
 };
 
-/** What an attached container lacks in its network, and why. */
+/**
+ * The reason for which an attached container lacks something of its network; `null` if it lacks
+ * nothing.
+ */
 function lackOf({ observed, ipv4 }: ContainerRecord, { tenantIpv4 }: TurnContext): Why {
   if (observed.network?.made_before === true) return madeBeforeNames;
   if (tenantIpv4 === undefined || typeof ipv4 === 'string') return { reason: null, message: null };

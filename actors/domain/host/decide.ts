@@ -204,7 +204,7 @@ function changedCeiling(before: HostCeiling | undefined, update: HostUpdate): Ho
 const revokedKey = ({ key, publicKey }: HostRecord, { nowMs }: TurnContext): RevokedKeyRecord[] =>
   publicKey === null ? [] : [{ kind: 'revoked_key', publicKey, host: key, atMs: nowMs }];
 
-/** From here on its containers are placed elsewhere. */
+/** Removes the record of a host; from here on its containers are placed elsewhere. */
 const forgotten = (record: HostRecord, context: TurnContext): Changes => ({
   records: revokedKey(record, context),
   deletes: [keys.host(record.key)],

@@ -18,9 +18,9 @@ export interface KnownNetwork {
   readonly allocated: number;
   lease(index: number): LeaseRecord | undefined;
   leaseOf(tenant: TenantId, peer: PeerId): LeaseRecord | undefined;
-  /** By index, from this one on. */
+  /** Leases by index, from this one on. */
   leases(from: number): Iterable<LeaseRecord>;
-  /** Those of this incarnation, oldest first. */
+  /** Reservations of this incarnation, oldest first. */
   reservations(): Iterable<LeaseRecord>;
   /** Held or reserved since before the last restore, and not confirmed by its peer since. */
   unconfirmed(): Iterable<LeaseRecord>;
@@ -39,12 +39,12 @@ export interface KnownNetwork {
 
 /** Certificates that a revocation list may have to name. */
 export interface Refusable {
-  /** In order. */
+  /** Sorted. */
   readonly serials: readonly string[];
   /** `null` if its record is damaged: the certificate is refused all the same. */
   readonly revoked: ReadonlyMap<string, RevokedRecord | null>;
   /**
-   * By serial: leases whose peer is disabled, will expire, or is of a tenant that is not served.
+   * Leases whose peer is disabled, will expire, or is of a tenant that is not served; by serial.
    */
   readonly pausable: ReadonlyMap<string, LeaseRecord>;
 }

@@ -37,7 +37,7 @@ function nextOf(state: PartitionView, { tenant, registry }: Pick<Of<'login.put'>
   return nextVersion(logins.get(registry)?.version, floor, state.vpn.incarnation);
 }
 
-/** For the gateway that is to seal a new password. */
+/** The next version and the current login, for the gateway that is to seal a new password. */
 export function material(state: PartitionView, ask: Of<'login.material'>): Turn {
   const { logins } = state.tenant(ask.tenant).secrets;
   const current = logins.get(ask.registry);

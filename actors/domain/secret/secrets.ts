@@ -61,7 +61,7 @@ export function list(state: PartitionView, ask: Of<'secret.list'>): Turn {
   );
 }
 
-/** For the gateway that is to seal a new value. */
+/** The next version and the current value, for the gateway that is to seal a new value. */
 export function material(state: PartitionView, ask: Of<'secret.material'>): Turn {
   const tenant = state.tenant(ask.tenant);
   const values = tenant.secrets.values.get(ask.name);

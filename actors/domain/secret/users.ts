@@ -9,7 +9,7 @@ import { isOnItsOnlyRun } from '../container/runs.ts';
 
 /** The containers that use one secret, except those that are being removed. */
 export interface UsersView {
-  /** Those that are made from the secret, or may go back to a version of it. */
+  /** Containers that are made from the secret, or may go back to a version of it. */
   readonly ids: ReadonlySet<ContainerId>;
   /** `true` if one of them has it in a variable. */
   readonly isVariable: boolean;
@@ -21,9 +21,9 @@ export interface UsersView {
   hasBehind(version: number): boolean;
   /** These containers, and perhaps a few others. Continues over changes that are made meanwhile. */
   behind(version: number): Iterable<ContainerId>;
-  /** Those with another version that come to this one only with their next start or update. */
+  /** Containers with another version that come to this one only with their next start or update. */
   keeping(version: number): Iterable<ContainerId>;
-  /** Those that are made from another version than this one. */
+  /** Containers that are made from another version than this one. */
   madeFromOthers(version: number): Iterable<ContainerId>;
 }
 
@@ -43,10 +43,10 @@ interface Made {
 class Users implements UsersView {
   readonly ids = new Set<ContainerId>();
   variables = 0;
-  /** By version, how many need it. */
+  /** The number of containers that need a version, by version. */
   readonly #needed = new Map<number, number>();
   readonly #alike = new Map<string, Alike>();
-  /** By container that may run once and is at it, the versions that it is made from. */
+  /** The versions that a container is made from, by container that may run once and is at it. */
   readonly #running = new Map<ContainerId, ReadonlySet<number>>();
 
   get isVariable(): boolean {
@@ -123,7 +123,7 @@ interface Use {
 
 const noUses: ReadonlyMap<string, Use> = new Map();
 
-/** By the name of the secret. */
+/** The uses of secrets, by the name of the secret. */
 function usesOf({ secrets, update }: ContainerRecord): ReadonlyMap<string, Use> {
   const previous = update?.previous?.secrets;
   if (secrets === undefined && previous === undefined) return noUses;

@@ -20,7 +20,7 @@ function isRegistryAllowed(tenant: TenantRecord, region: Region, registry: strin
 }
 
 /**
- * Of these regions, those where its image may be pulled. A container without an image needs none.
+ * Those of the regions in which its image may be pulled. A container without an image needs none.
  */
 export const regionsThatMayPull = (
   tenant: TenantRecord,

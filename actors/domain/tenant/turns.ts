@@ -9,7 +9,10 @@ import type { TenantId } from '../../../schemas/ids.ts';
 import type { Alike, Changes, SecretOf } from '../turn.ts';
 
 export interface Waiting<T> {
-  /** In the order of their turns. Goes on while turns are taken, and so comes to a tenant again. */
+  /**
+   * Tenants in the order of their turns. Continues while turns are taken, and so comes to a tenant
+   * again.
+   */
   tenants(): Iterable<TenantId>;
   of(tenant: TenantId): Iterable<T>;
 }
@@ -29,7 +32,7 @@ export class WaitingByTenant<T> implements Waiting<T> {
     return this.#items.get(tenant)?.get(name);
   }
 
-  /** In the place of the one under its name. */
+  /** Replaces the item under its name. */
   put(tenant: TenantId, name: string, item: T): void {
     let items = this.#items.get(tenant);
     if (items === undefined) this.#items.set(tenant, (items = new Map()));

@@ -93,9 +93,7 @@ export function eventMessages<Item extends Identified>(
   }));
 }
 
-/**
- * As many entries as one message holds, should all their events be of one container; one at least.
- */
+/** The entries that one message holds if all their events are of one container; at least one. */
 const takeEntries = <Item extends Identified>(
   kind: OutboxKind<Item>,
   entries: readonly EntryEvents<Item>[],

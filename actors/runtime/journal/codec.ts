@@ -90,7 +90,10 @@ export function checksumOf(value: Encoded): number {
   return stated === undefined ? crc32(value) : Number.parseInt(stated, 16);
 }
 
-/** For values under keys of their own: records, the digest, outcomes of operations, leases. */
+/**
+ * Encodes a value under a key of its own: a record, the digest, an outcome of an operation, a
+ * lease.
+ */
 export const encodeValue = (value: unknown, format = commonFormat): string => seal(JSON.stringify(value), format);
 
 export function decodeValue<T>(value: Encoded, shape: Shape<T>, format?: string): Decoded<T> {
@@ -153,7 +156,7 @@ export const eventBytes = measuredOnce(
     (by === undefined ? 0 : authorText(by).length),
 );
 
-/** With the comma behind it. */
+/** Bytes of a line with the comma behind it. */
 export const lineBytes = measuredOnce(
   ({ subject, event }: OutgoingLine): number => Buffer.byteLength(JSON.stringify(event)) + subject.length + 32,
 );
@@ -189,7 +192,7 @@ const Section = Type.Object({
 /** The position of the oldest entry that holds a commit which is in no checkpoint yet. */
 const Low = Type.Object({
   number: Type.Integer(),
-  /** In the stream; every entry that is still needed is there or after it. */
+  /** The sequence in the stream; every entry that is still needed is there or after it. */
   sequence: Type.Integer(),
 });
 export type Low = Readonly<Static<typeof Low>>;

@@ -58,7 +58,7 @@ class Sums {
 }
 
 export class RecordsDigest {
-  /** By key, the checksum of the record's value. */
+  /** The checksum of the record's value, by key. */
   readonly #checksums = new Map<string, number>();
   readonly #format: Pick<RecordFormat<unknown>, 'isKey' | 'isNewKey' | 'isNewestKey'>;
   readonly #known = new Sums();

@@ -26,7 +26,7 @@ import type { Changes, DirtyMarks, Domain, DomainTypes, EventHead, LineDraft } f
  */
 export type Waiter = (committed: boolean) => void;
 
-/** With the id of the request that caused it, for the log lines on its way. */
+/** An effect with the id of the request that caused it, for the log lines on its way. */
 export type OutgoingEffect<E extends object> = E & { readonly requestId: string | null };
 
 /** Quotes, brackets, commas and a length, around a key in the head of a section. */

@@ -342,7 +342,7 @@ export class Journal {
   }
 }
 
-/** In the head of an entry: partition, length, checksum. */
+/** Bytes of a section in the head of an entry: partition, length, checksum. */
 const headBytesOfSection = 80;
 
 /** The content of one entry. */

@@ -5,7 +5,7 @@ import { LoadError } from './load-error.ts';
 export interface JournalledCommits {
   /** Above the mark, oldest first. */
   readonly pending: readonly Commit[];
-  /** At or below the mark, as far as they were read too; oldest first. */
+  /** Commits at or below the mark, as far as they were read too; oldest first. */
   readonly checkpointed: readonly Commit[];
 }
 

@@ -43,7 +43,7 @@ export interface RewriteOptions<R> {
   readonly others: () => Promise<readonly StoreWrite[]>;
 }
 
-/** In the place of a damaged record that the store has lost: it stays damaged. */
+/** Stored in place of a damaged record that the store has lost: it stays damaged. */
 const lostRecord = 'lost when the store went back in time';
 
 /**
@@ -118,7 +118,7 @@ function* comparing<R>({ records, format, digest, quarantined }: RewriteOptions<
   }
 }
 
-/** As many as a batch holds; a write is a step. */
+/** Takes as many writes as a batch holds; a write is a step. */
 function* taking(writes: Iterator<StoreWrite, void, void>): Generator<void, StoreWrite[], void> {
   const batch: StoreWrite[] = [];
   let bytes = 0;

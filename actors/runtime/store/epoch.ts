@@ -26,9 +26,9 @@ const EpochRecord = Type.Object({
   takenAtMs: Type.Number(),
   /** The owner has released it: any member may take it. Absent in records from before leases. */
   released: Type.Optional(Type.Boolean()),
-  /** Of a journal: its member is dead, and nothing is put into it any more. */
+  /** Set for a journal whose member is dead: nothing is put into it any more. */
   sealed: Type.Optional(Type.Boolean()),
-  /** Of a sealed journal: no partition needs it, and its entries are purged. */
+  /** Set for a sealed journal that no partition needs: its entries are purged. */
   emptied: Type.Optional(Type.Boolean()),
 });
 export type EpochRecord = Readonly<Static<typeof EpochRecord>>;

@@ -25,7 +25,7 @@ export interface WentBack {
 }
 
 export interface FenceOptions {
-  /** Of the epoch under which the partition was loaded. */
+  /** The revision of the epoch under which the partition was loaded. */
   readonly revision: number;
   /** Moves the epoch from this revision; retries until the server has decided. */
   readonly move: (from: number, to: { readonly released: boolean }) => Promise<Moved>;
