@@ -241,6 +241,7 @@ export function applyHeard(state: PartitionState, heard: Heard): void {
   else if ('upSinceMs' in heard) state.seeUp(heard.id, heard.upSinceMs);
   else if ('served' in heard) state.served(heard.served);
   else if ('tried' in heard) state.loginTried(heard.tried);
+  else if ('departure' in heard) state.depart(heard.host, heard.departure);
   else if ('loss' in heard) state.showLoss(heard.host, heard.loss);
   else state.applyOrder(heard.id, heard.order);
 }

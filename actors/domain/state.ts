@@ -24,7 +24,7 @@ import { RecentChanges } from './recent-changes.ts';
 import { byRemoval, removedFromMs, type EndedJob } from './container/endings.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moving.ts';
 import { isBeingProved } from './container/updates.ts';
-import { WaitingContainers } from './container/waiting.ts';
+import { LeavingContainers, WaitingContainers } from './container/waiting.ts';
 import type { Member } from '../../schemas/wire/members.ts';
 import type { Ipv4Slice } from '../../schemas/tenant-network.ts';
 import { Ipv4Allocations } from './ipv4-allocations.ts';
@@ -35,7 +35,7 @@ import { TenantState, amountsOf, isStored, recordsOf, undamaged, type TenantView
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { FileRecord } from '../../schemas/api/fields/files-part.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
-import type { Alike, HostLoss, PreparationSeen, SecretOf } from './turn.ts';
+import type { Alike, Departure, HostLoss, PreparationSeen, SecretOf } from './turn.ts';
 import { WaitingByTenant, type Waiting } from './tenant/turns.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
 
@@ -72,8 +72,10 @@ export interface PartitionView {
   toldSilent(host: HostKey): number;
   /** The loss of the host that clients who follow its containers know of. */
   shownLoss(host: HostKey): HostLoss | undefined;
-  /** Containers with another host than that of their placement (ADR 32). */
-  moving(): Iterable<ContainerRecord>;
+  /** Why containers leave the host, as noted by the sweep; `undefined` if they stay. */
+  departureFrom(host: HostKey): { readonly why: Departure['why']; readonly isWhole: boolean } | undefined;
+  /** Containers of such hosts that may leave, and those that another host prepares. */
+  leavers(): Waiting<Alike>;
   /**
    * Raised by every change of what is desired on the host; with the epoch it orders the answers to
    * a sync.
@@ -184,7 +186,12 @@ export class PartitionState implements PartitionView {
   readonly #silent = new Map<HostKey, number>();
   readonly #losses = new Map<HostKey, HostLoss>();
   readonly #waitingForHost = new WaitingContainers();
+  readonly #leavers = new LeavingContainers();
+  /** Of containers that the sweep gives hosts. */
+  readonly #kinds = [this.#waitingForHost, this.#leavers] as const;
   readonly #moving = new Map<ContainerId, ContainerRecord>();
+  /** The same by the hosts that prepare them, or are to stop them. */
+  readonly #others = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
   readonly #pulls = new Map<ContainerId, PullProgress>();
   /** By the id of a container that moves. */
@@ -279,11 +286,11 @@ export class PartitionState implements PartitionView {
   }
   *wantedOn(host: HostKey): Generator<ContainerRecord, void, void> {
     yield* this.placedOn(host).values();
-    for (const record of this.#moving.values()) if (otherHostsOf(record).includes(host)) yield record;
+    yield* this.#others.get(host)?.values() ?? [];
   }
-  hostsWithContainers(): Iterable<HostKey> {
-    if (this.#moving.size === 0) return this.#placed.keys();
-    return new Set([...this.#placed.keys(), ...[...this.#moving.values()].flatMap(otherHostsOf)]);
+  *hostsWithContainers(): Iterable<HostKey> {
+    yield* this.#placed.keys();
+    for (const host of this.#others.keys()) if (!this.#placed.has(host)) yield host;
   }
   toldSilent(host: HostKey): number {
     return this.#silent.get(host) ?? 0;
@@ -291,8 +298,11 @@ export class PartitionState implements PartitionView {
   shownLoss(host: HostKey): HostLoss | undefined {
     return this.#losses.get(host);
   }
-  moving(): Iterable<ContainerRecord> {
-    return this.#moving.values();
+  departureFrom(host: HostKey): ReturnType<PartitionView['departureFrom']> {
+    return this.#leavers.departureFrom(host);
+  }
+  leavers(): Waiting<Alike> {
+    return this.#leavers.waiting;
   }
   revisionOf(host: HostKey): number {
     return this.#revisions.get(host) ?? this.#otherRevision;
@@ -316,7 +326,7 @@ export class PartitionState implements PartitionView {
     return this.#items.lastSince(tenant, revision);
   }
   waitingForHost(): Waiting<Alike> {
-    return this.#waitingForHost.kinds;
+    return this.#waitingForHost.waiting;
   }
   lastHeard({ id, observedOrder }: ContainerRecord): ObservationOrder {
     return this.#heard.get(id) ?? observedOrder;
@@ -413,9 +423,14 @@ export class PartitionState implements PartitionView {
   }
 
   served(item: SecretOf | LoginRecord | Alike): void {
-    if ('containers' in item) this.#waitingForHost.served(item);
+    if ('containers' in item) for (const kinds of this.#kinds) kinds.served(item);
     else if ('registry' in item) this.#loginsToTry.served(item.tenant, item.registry);
     else this.#secretsToSettle.served(item.tenant, item.name);
+  }
+
+  /** Until the host has no containers any more, or keeps them. */
+  depart(host: HostKey, departure: Departure | undefined): void {
+    this.#leavers.depart(host, departure);
   }
 
   /** Called when the desired state of the container on the host changes. */
@@ -575,6 +590,7 @@ export class PartitionState implements PartitionView {
     this.#silent.clear();
     this.#losses.clear();
     this.#moving.clear();
+    this.#others.clear();
   }
 
   #putSecret(id: TenantId, name: string, version: number, record: SecretRecord | null): void {
@@ -681,7 +697,7 @@ export class PartitionState implements PartitionView {
     tenant.names.delete(before.spec.name);
     tenant.releaseKey(before);
     tenant.count(before, -1);
-    this.#waitingForHost.delete(before);
+    for (const kinds of this.#kinds) kinds.forget(before);
     this.#heard.delete(id);
     this.#pulls.delete(id);
     this.#beingProved.delete(id);
@@ -695,6 +711,7 @@ export class PartitionState implements PartitionView {
     if (placed.size === 0) {
       this.#placed.delete(host);
       this.#losses.delete(host);
+      this.#endDeparture(host);
     }
     if (before.silentOn === host) this.#countSilent(host, -1);
     this.#account(host, before, -1);
@@ -727,7 +744,7 @@ export class PartitionState implements PartitionView {
     } else {
       this.#preparations.delete(record.id);
     }
-    this.#waitingForHost.add(record);
+    for (const kinds of this.#kinds) kinds.note(record);
     if (isBeingProved(record)) this.#beingProved.set(record.id, record);
     const dueMs = removedFromMs(record);
     if (dueMs !== undefined) this.#endedJobs.add({ record, dueMs });
@@ -746,8 +763,21 @@ export class PartitionState implements PartitionView {
     else this.#silent.set(host, count);
   }
 
+  /** A host that has nothing here any more is as one that never had. */
+  #endDeparture(host: HostKey): void {
+    if (!this.#placed.has(host) && !this.#others.has(host)) this.#leavers.depart(host, undefined);
+  }
+
   /** The host that prepares it keeps its room free. */
   #countMove(record: ContainerRecord, sign: 1 | -1): void {
+    for (const host of otherHostsOf(record)) {
+      const others = this.#others.get(host) ?? new Map<ContainerId, ContainerRecord>();
+      if (sign === 1) this.#others.set(host, others.set(record.id, record));
+      else if (others.delete(record.id) && others.size === 0) {
+        this.#others.delete(host);
+        this.#endDeparture(host);
+      }
+    }
     const from = movesFrom(record);
     if (from !== undefined) this.#ledger.leave(from, sign);
     const preparing = preparationOf(record);

@@ -1,7 +1,8 @@
 /**
  * Changes that time alone makes in a partition: containers wait for a host or must leave one, hosts
  * fall silent, jobs that have ended are removed, tombstones and revocations expire.
- * Level-triggered: it looks at everything that may be due, and takes no input but the clock. Pure.
+ * Level-triggered: it looks at one of each kind that may be due, and takes no input but the clock.
+ * Pure.
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
@@ -13,13 +14,12 @@ import { settle } from './container/observe.ts';
 import { silence } from './container/silence.ts';
 import { withProof } from './container/updates.ts';
 import { lossOf } from './container/view.ts';
-import { kindOf } from './container/waiting.ts';
 import { observeSilence } from './host/decide.ts';
 import { tryAgain } from './secret/logins.ts';
 import { rollSecrets } from './secret/roll.ts';
 import type { PartitionView } from './state.ts';
-import { inTurns } from './tenant/turns.ts';
-import { noChanges, type Alike, type Changes, type TurnContext } from './turn.ts';
+import { inTurns, type Waiting } from './tenant/turns.ts';
+import { noChanges, type Alike, type Changes, type Departure, type TurnContext } from './turn.ts';
 
 /** Records that a sweep visits in one step (lib/time/slices.ts). */
 export const sweepStepRecords = 64;
@@ -53,47 +53,23 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   yield* tellLoss(state, context);
   yield* rollSecrets(state, context, context.onFault);
   yield* tryAgain(state, context);
-  yield* findHosts(state, context);
+  yield* settleAll(state, state.waitingForHost(), context);
   yield* proveUpdates(state, context);
   yield* removeEndedJobs(state, context);
-  let budget: number = limits.sweepChanges;
-  // A kind that found no room a moment ago finds none now.
-  const noRoom = new Set<string>();
-  let passed = 0;
-  for (const seen of unsettled(state, context)) {
-    if (budget === 0) return;
-    let kind: string;
-    let changes: Changes;
-    try {
-      const record = state.tenant(seen.tenant).containers.get(seen.id);
-      if (record === undefined || context.mayTell?.(record.tenant) === false) continue;
-      kind = kindOf(record);
-      if (noRoom.has(kind)) {
-        // A step: the caller runs this in slices.
-        if (++passed % sweepStepRecords === 0) yield noChanges;
-        continue;
-      }
-      changes = settle(state, record, context);
-    } catch (error) {
-      context.onFault(seen, error);
-      continue;
-    }
-    if (changes !== noChanges) budget--;
-    else noRoom.add(kind);
-    yield changes;
-  }
+  yield* noteDepartures(state, context);
+  yield* settleAll(state, state.leavers(), context);
 }
 
-/**
- * Places containers that wait for a host. Where one finds no room, none of those that are alike
- * does.
- */
-const findHosts = (state: PartitionView, context: SweepContext): Generator<Changes, void, void> =>
-  inTurns(state.waitingForHost(), (alike) => placing(state, alike, context), limits.sweepChanges);
+/** Where one finds no room, or stays where it is, all those do that are alike. */
+const settleAll = (
+  state: PartitionView,
+  waiting: Waiting<Alike>,
+  context: SweepContext,
+): Generator<Changes, void, void> => inTurns(waiting, (alike) => settling(state, alike, context), limits.sweepChanges);
 
-function* placing(state: PartitionView, alike: Alike, context: SweepContext): Generator<Changes, void, void> {
+function* settling(state: PartitionView, alike: Alike, context: SweepContext): Generator<Changes, void, void> {
+  if (context.mayTell?.(alike.tenant) === false) return;
   for (const record of alike.containers.values()) {
-    if (context.mayTell?.(record.tenant) === false) continue;
     let changes: Changes;
     try {
       changes = settle(state, record, context);
@@ -112,19 +88,22 @@ function* placing(state: PartitionView, alike: Alike, context: SweepContext): Ge
  */
 function* tellSilence(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
   let budget: number = limits.sweepChanges;
+  let passed = 0;
   for (const host of [...state.hostsWithContainers()]) {
     const condition = context.fleet.condition(host);
     const told = state.toldSilent(host);
     const placed = state.placedOn(host);
     const isSilent = condition === 'silent' && told < placed.size;
     if (!isSilent && (condition !== 'up' || told === 0)) continue;
-    const news = [...placed.values()].filter(
-      (record) => (record.silentOn === host) !== isSilent && context.mayTell?.(record.tenant) !== false,
-    );
-    for (const { id, tenant } of news.slice(0, budget)) {
-      const record = state.tenant(tenant).containers.get(id);
-      budget--;
-      yield record === undefined ? noChanges : silence(record, isSilent ? host : undefined, context);
+    // Those that were told go behind the others.
+    for (const record of placed.values()) {
+      const isTold = (record.silentOn === host) === isSilent;
+      if (isTold || context.mayTell?.(record.tenant) === false) {
+        if (++passed % limits.sweepStepRecords === 0) yield noChanges;
+        continue;
+      }
+      yield silence(record, isSilent ? host : undefined, context);
+      if (--budget === 0) return;
     }
   }
 }
@@ -173,14 +152,39 @@ function* removeEndedJobs(state: PartitionView, context: TurnContext): Generator
   }
 }
 
-function unsettled(state: PartitionView, context: TurnContext) {
-  const records = new Set(state.moving());
+function departureFrom(host: HostKey, { fleet }: TurnContext): Departure['why'] | undefined {
+  const condition = fleet.condition(host);
+  if (condition === 'lost' || condition === 'removed') return 'lost';
+  return fleet.host(host)?.draining === true ? 'drained' : undefined;
+}
+
+/**
+ * Hosts that are lost, gone or drained, or are so no more. All containers of such a host are noted
+ * once; then its memory notes what becomes of each.
+ */
+function* noteDepartures(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
+  let looked = 0;
   for (const host of state.hostsWithContainers()) {
-    const condition = context.fleet.condition(host);
-    const leaves = condition === 'lost' || condition === 'removed' || context.fleet.host(host)?.draining === true;
-    if (leaves) for (const record of state.placedOn(host).values()) records.add(record);
+    if (++looked % limits.sweepStepRecords === 0) yield noChanges;
+    const why = departureFrom(host, context);
+    const known = state.departureFrom(host);
+    if (known?.why === why && known?.isWhole !== false) continue;
+    if (why !== undefined) yield* notingAll(state, host, why);
+    else yield { ...noChanges, heard: { host, departure: undefined } };
   }
-  return records;
+}
+
+function* notingAll(state: PartitionView, host: HostKey, why: Departure['why']): Generator<Changes, void, void> {
+  let of: ContainerRecord[] = [];
+  let isFirst = true;
+  for (const record of state.wantedOn(host)) {
+    of.push(record);
+    if (of.length < limits.sweepStepRecords) continue;
+    yield { ...noChanges, heard: { host, departure: { why, of, isFirst, isLast: false } } };
+    of = [];
+    isFirst = false;
+  }
+  yield { ...noChanges, heard: { host, departure: { why, of, isFirst, isLast: true } } };
 }
 
 /**

@@ -156,6 +156,16 @@ export interface Alike {
   readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
 }
 
+/** Some of the containers that a host has or had; the sweep gives them others. */
+export interface Departure {
+  /** `lost`: or taken out. */
+  readonly why: 'lost' | 'drained';
+  readonly of: readonly ContainerRecord[];
+  /** The containers of a host come in parts. */
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+}
+
 /** The last known progress of a preparation (`servedMs`); `since` is the preparation's. */
 export interface PreparationSeen {
   readonly since: number;
@@ -166,7 +176,7 @@ export interface PreparationSeen {
  * A change that memory keeps and nothing commits: the order of a report that repeats what is
  * stored, the progress of a pull or of a preparation, the start of a run (`servedMs`), a turn of a
  * secret, a login or alike containers (tenant/turns.ts), a login that no container waits for any
- * more, or the loss of a host that is shown.
+ * more, the loss of a host that is shown, or the containers that are to leave a host.
  */
 export type Heard =
   | { readonly id: ContainerId; readonly order: ObservationOrder }
@@ -175,7 +185,8 @@ export type Heard =
   | { readonly id: ContainerId; readonly upSinceMs: number }
   | { readonly served: SecretOf | LoginRecord | Alike }
   | { readonly tried: LoginRecord }
-  | { readonly host: HostKey; readonly loss: HostLoss | undefined };
+  | { readonly host: HostKey; readonly loss: HostLoss | undefined }
+  | { readonly host: HostKey; readonly departure: Departure | undefined };
 
 export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };
 

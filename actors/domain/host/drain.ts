@@ -25,7 +25,7 @@ export function drain(state: PartitionView, { of }: Extract<Ask, { type: 'host.d
     const isFull = share.blocked.length >= limits.drainBlocked;
     note(record, isFull ? undefined : blockOf(state, record, of, context));
   }
-  for (const record of state.moving()) {
+  for (const record of state.wantedOn(of)) {
     const leaving = leavingOf(record);
     if (leaving?.host !== of) continue;
     note(record, Math.abs(context.nowMs - leaving.atMs) >= drainStopMs ? 'stopping' : undefined);

@@ -472,7 +472,7 @@ t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t 
   faulty.hostsWithContainers = () => [];
   faulty.beingProved = () => [];
   faulty.endedJobs = () => [];
-  faulty.moving = () => [];
+  faulty.leavers = () => new WaitingByTenant();
   for (const { records } of sweep(faulty, sweepContext(undefined, { onFault }))) {
     for (const record of records) outcomes.push(`placed ${(record as ContainerRecord).id}`);
   }

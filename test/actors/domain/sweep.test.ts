@@ -2,14 +2,17 @@
 import t from 'tap';
 import { goneFrom } from '../../../actors/domain/host/strangers.ts';
 import { expiredKeys, sweep, type SweepContext, sweepStepRecords } from '../../../actors/domain/sweep.ts';
-import { noChanges, type FleetHost, type HostCondition } from '../../../actors/domain/turn.ts';
+import type { PartitionState } from '../../../actors/domain/state.ts';
+import { noChanges, type FleetHost, type HostCondition, type TurnContext } from '../../../actors/domain/turn.ts';
 import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { defaultPolicy, type Policy } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { tenantId } from '../support.ts';
 import {
+  acme,
   apply,
   container,
   contextOf,
@@ -18,21 +21,23 @@ import {
   h1,
   h2,
   observation,
+  placedOn,
   stateOf,
   unplaced,
 } from '../support/records.ts';
 
+const unharmed: Omit<SweepContext, keyof TurnContext> = {
+  silentMs: () => 0,
+  regionIsSilent: () => false,
+  hostLostMs: 1000,
+  onFault: (_, error) => {
+    throw error;
+  },
+};
+
 const sweepOf = (hosts: readonly FleetHost[], ...records: readonly ContainerRecord[]) => {
   const state = stateOf(...records);
-  const context: SweepContext = {
-    ...contextOf(fleetOf(...hosts)),
-    silentMs: () => 0,
-    regionIsSilent: () => false,
-    hostLostMs: 1000,
-    onFault: (_, error) => {
-      throw error;
-    },
-  };
+  const context: SweepContext = { ...contextOf(fleetOf(...hosts)), ...unharmed };
   const steps = [];
   for (const changes of sweep(state, context)) {
     apply(state, changes);
@@ -164,10 +169,90 @@ t.test('a waiting container is placed if it should run', (t) => {
   t.end();
 });
 
-t.test('those that are passed over are steps too, so that no slice takes them all', (t) => {
-  const many = Array.from({ length: 10 * sweepStepRecords + 1 }, (_, index) => container({}, `c${index}`));
-  const { steps } = sweepOf([fleetHost(h1, { draining: true, schedulable: false })], ...many);
-  t.ok(steps.length >= 10 && steps.length < 20, `${steps.length} steps`);
+const manyOn = (count: number, more: Partial<ContainerRecord> = {}) =>
+  Array.from({ length: count }, (_, index) => container(more, `c${index}`));
+
+/** Steps of a sweep, and hosts that it looked at. */
+function cost(state: PartitionState, hosts: readonly FleetHost[]): { steps: number; looks: number } {
+  let [steps, looks] = [0, 0];
+  const fleet = fleetOf(...hosts);
+  const counting = {
+    ...fleet,
+    condition: (key: HostKey) => (looks++, fleet.condition(key)),
+    host: (key: HostKey) => (looks++, fleet.host(key)),
+  };
+  for (const changes of sweep(state, { ...contextOf(counting), ...unharmed })) {
+    apply(state, changes);
+    steps++;
+  }
+  return { steps, looks };
+}
+
+t.test('what is to leave its host costs a sweep one look for each kind, and what can not, nothing', (t) => {
+  const [lost, drained] = [
+    [fleetHost(h1, { condition: 'lost' })],
+    [fleetHost(h1, { draining: true, schedulable: false })],
+  ];
+  const rows: [string, readonly FleetHost[], Partial<ContainerRecord>][] = [
+    ['pinned to a lost host', lost, { placement: placedOn(h1, 'tenant') }],
+    ['on a drained host, where no other has room', drained, {}],
+    [
+      'on its way from a drained host',
+      [...drained, fleetHost(h2)],
+      { leaving: { host: h1, since: 2, atMs: 1 }, placement: placedOn(h2) },
+    ],
+  ];
+  const count = 10 * sweepStepRecords + 1;
+  for (const [what, hosts, more] of rows) {
+    const [one, many] = [stateOf(...manyOn(1, more)), stateOf(...manyOn(count, more))];
+    const first = [cost(one, hosts), cost(many, hosts)];
+    t.ok(first[1]!.steps >= first[0]!.steps + 10, `${what}: noted in ${first[1]!.steps} steps`);
+    t.same(cost(many, hosts), cost(one, hosts), what);
+  }
+  t.end();
+});
+
+t.test('tenants take turns at what leaves a lost host', (t) => {
+  const lost = [fleetHost(h1, { condition: 'lost' }), fleetHost(h2)];
+  const last = container({ tenant: tenantId('bolt') }, 'last');
+  const { hosts } = sweepOf(lost, ...manyOn(2 * limits.sweepChanges), last);
+  t.equal(hosts.filter((host) => host === h2).length, limits.sweepChanges);
+  t.equal(hosts.at(-1), h2);
+  t.end();
+});
+
+t.test('a job that its tenant pinned is lost with its host beside a service of the same size', (t) => {
+  const pinned = { placement: placedOn(h1, 'tenant') };
+  const job = container({ ...pinned, policy: { ...defaultPolicy, restart: 'never' } }, 'job');
+  const { steps } = sweepOf([fleetHost(h1, { condition: 'lost' })], container(pinned), job);
+  t.match(
+    steps.flatMap(({ records }) => records),
+    [{ id: job.id, observed: { status: 'failed' } }],
+  );
+  t.end();
+});
+
+t.test('containers leave a host as long as it is lost or drained', (t) => {
+  const [pinned, moved] = [container({ placement: placedOn(h1, 'tenant') }, 'a'), container({}, 'b')];
+  const state = stateOf(pinned, moved);
+  const now = ({ tenant, id }: ContainerRecord) => state.tenant(tenant).containers.get(id)!;
+  cost(state, [fleetHost(h1, { draining: true, schedulable: false })]);
+  t.match(now(moved).placement, { host: h1 }, 'no other has room');
+  cost(state, [fleetHost(h1)]);
+  cost(state, [fleetHost(h1), fleetHost(h2)]);
+  t.match(now(moved).placement, { host: h1 });
+  cost(state, [fleetHost(h1, { draining: true, schedulable: false })]);
+  state.put({ ...now(moved), observed: observation('stopped') });
+  const later = container({ observed: observation('stopped') }, 'c');
+  state.put(later);
+  cost(state, [fleetHost(h1, { draining: true, schedulable: false }), fleetHost(h2)]);
+  for (const record of [moved, later]) t.match(now(record).placement, { host: h2 });
+  cost(state, [fleetHost(h1, { condition: 'lost' }), fleetHost(h2)]);
+  for (const record of [moved, later]) t.match(now(record), { leaving: undefined }, 'the lost host runs nothing');
+  state.put({ ...now(pinned), desired: 'removed' });
+  cost(state, [fleetHost(h1, { condition: 'lost' }), fleetHost(h2)]);
+  t.equal(state.tenant(acme).containers.get(pinned.id), undefined);
+  t.same([...state.wantedOn(h1)], []);
   t.end();
 });
 
