@@ -99,7 +99,7 @@ function* tellSilence(state: PartitionView, context: SweepContext): Generator<Ch
     for (const record of placed.values()) {
       const isTold = (record.silentOn === host) === isSilent;
       if (isTold || context.mayTell?.(record.tenant) === false) {
-        if (++passed % limits.sweepStepRecords === 0) yield noChanges;
+        if (++passed % sweepStepRecords === 0) yield noChanges;
         continue;
       }
       yield silence(record, isSilent ? host : undefined, context);
@@ -165,7 +165,7 @@ function departureFrom(host: HostKey, { fleet }: TurnContext): Departure['why'] 
 function* noteDepartures(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
   let looked = 0;
   for (const host of state.hostsWithContainers()) {
-    if (++looked % limits.sweepStepRecords === 0) yield noChanges;
+    if (++looked % sweepStepRecords === 0) yield noChanges;
     const why = departureFrom(host, context);
     const known = state.departureFrom(host);
     if (known?.why === why && known?.isWhole !== false) continue;
@@ -179,7 +179,7 @@ function* notingAll(state: PartitionView, host: HostKey, why: Departure['why']):
   let isFirst = true;
   for (const record of state.wantedOn(host)) {
     of.push(record);
-    if (of.length < limits.sweepStepRecords) continue;
+    if (of.length < sweepStepRecords) continue;
     yield { ...noChanges, heard: { host, departure: { why, of, isFirst, isLast: false } } };
     of = [];
     isFirst = false;

@@ -12,6 +12,7 @@ import type { Slices } from '../../lib/time/slices.ts';
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { errorBody } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import { traceIdOf } from '../../schemas/wire/trace.ts';
 import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { Cause } from '../../schemas/wire/audit.ts';
@@ -125,6 +126,22 @@ const isByItself = ({ tenant, cause }: { readonly tenant: TenantId; readonly cau
 /** The name under which an ask counts in the shares of tenants. */
 const tenantOf = (ask: Ask): string => ('tenant' in ask ? ask.tenant : '');
 
+/** A look at memory whose result waits until everything that it rests on is committed. */
+export interface Projection<D extends DomainTypes, T> {
+  /** Whose it is, among those that share what may wait: not a tenant, so not in its form. */
+  readonly by: string;
+  /** Nobody waits for it longer (monotonic). */
+  readonly untilMs: number;
+  readonly dirtyKeys: (state: D['View']) => readonly string[];
+  /**
+   * Takes records as they are, which never change; making messages of them is long work for `then`.
+   */
+  readonly look: (state: D['View'], nowMs: number) => T;
+  /** What the value takes while it waits, beside records. */
+  readonly bytesOf: (value: T) => number;
+  readonly then: (value: T) => void;
+}
+
 /** A write, from its arrival to its answer; it runs again if its commit's outcome is unknown. */
 interface Write<D extends DomainTypes> {
   readonly ask: WriteAsk;
@@ -210,7 +227,7 @@ export class Partition<D extends DomainTypes> {
   }
 
   /** Monotonic time, in ms, at which the sender of an ask that has just arrived stops waiting. */
-  deadlineOf({ budgetMs }: Ask): number {
+  deadlineOf({ budgetMs }: Pick<Ask, 'budgetMs'>): number {
     return this.#options.clock.monotonicMs() + budgetMs;
   }
 
@@ -250,30 +267,29 @@ export class Partition<D extends DomainTypes> {
   }
 
   /**
-   * Looks at memory, and hands on what was seen when everything under `dirtyKeys` is committed. Not
-   * called where nothing may be answered now. `look` takes records as they are, which never change;
-   * making messages of them is long work for `then`.
+   * Looks at memory for a host, and hands on what was seen when it is committed. Not called where
+   * nothing may be answered now, and where nobody waits for it any more.
    */
-  project<T>(dirtyKeys: readonly string[], look: (state: D['View']) => T, then: (value: T) => void): void {
+  project<T>(projection: Projection<D, T>): void {
     const serving = this.#ownership.answering;
     if (serving === undefined) return;
     this.#options.observer.turn('sync');
-    const value = this.#timed('sync', () => look(serving.state));
-    const { commits } = serving;
-    const dirty = Math.max(...dirtyKeys.map((key) => commits.dirtyUntil(key)));
-    commits.after(dirty, (committed) => {
-      if (committed) then(value);
-    });
+    this.#look(serving, 'sync', projection, () => this.project(projection));
   }
 
-  /** Looks at the whole partition; what was seen is handed on when it is committed, or never. */
-  survey<T>(look: (state: D['View'], nowMs: number) => T, then: (value: T) => void): void {
+  /**
+   * Looks at the whole partition; what was seen is handed on when it is committed, or never. For
+   * what is looked at again with every sweep.
+   */
+  survey<T>(
+    look: (state: D['View'], nowMs: number) => T,
+    then: (value: T) => void,
+    untilMs = this.deadlineOf({ budgetMs: limits.journalStalledMs }),
+  ): void {
     const serving = this.#ownership.answering;
     if (serving === undefined) return;
-    const value = this.#timed('survey', () => look(serving.state, this.#now()));
-    serving.commits.after(serving.commits.dirtyUntil(wholePartition), (committed) => {
-      if (committed) then(value);
-    });
+    const whole = { by: 'a survey', untilMs, dirtyKeys: () => [wholePartition], bytesOf: () => 0 };
+    this.#look(serving, 'survey', { ...whole, look, then }, () => this.survey(look, then, untilMs));
   }
 
   /** Called at every sweep. */
@@ -304,6 +320,25 @@ export class Partition<D extends DomainTypes> {
     else this.#ownership.wait({ tenant: tenantOf(ask), untilMs, run, refuse: () => respond(notOwner, '') });
   }
 
+  #look<T>(
+    { state, commits, answers }: Serving<D>,
+    kind: string,
+    { by, untilMs, dirtyKeys, look, bytesOf, then }: Projection<D, T>,
+    again: () => void,
+  ): void {
+    answers.add(Math.max(...dirtyKeys(state).map((key) => commits.dirtyUntil(key))), {
+      by,
+      untilMs,
+      make: () => {
+        const value = this.#timed(kind, () => look(state, this.#now()));
+        return { bytes: bytesOf(value), give: () => then(value) };
+      },
+      again,
+      // Who wants it looks again.
+      refuse: () => {},
+    });
+  }
+
   #read(serving: Serving<D>, ask: ReadAsk, untilMs: number, respond: Respond): void {
     const { state, answers, commits, outbox } = serving;
     const { domain, observer } = this.#options;
@@ -317,7 +352,7 @@ export class Partition<D extends DomainTypes> {
       return;
     }
     answers.add(commits.dirtyUntil(domain.dirtyKeyOf(ask)), {
-      tenant: tenantOf(ask),
+      by: tenantOf(ask),
       untilMs,
       make: () => {
         const { reply } = this.#turnOf(() => domain.read(state, ask, this.#context(serving, ask)), ask.rid);
@@ -389,7 +424,7 @@ export class Partition<D extends DomainTypes> {
     how: { readonly make: () => MadeAnswer; readonly refuse: () => void },
   ): void {
     const { ask, untilMs } = write;
-    answers.add(commit, { tenant: tenantOf(ask), untilMs, ...how, again: () => this.#write(write) });
+    answers.add(commit, { by: tenantOf(ask), untilMs, ...how, again: () => this.#write(write) });
   }
 
   /**

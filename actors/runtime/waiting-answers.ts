@@ -1,9 +1,10 @@
 /**
- * Answers that wait for a commit: reads of what is not committed yet, and repetitions of writes.
+ * Answers that wait for a commit: reads of what is not committed yet, looks at it for hosts, and
+ * repetitions of writes.
  *
- * A body is kept while there is room for it, in bytes, for the partition and for its tenant. Beyond
- * this the ask waits alone, and its turn runs again when the commit is there. Each is dropped at
- * its deadline, when its sender waits no longer.
+ * A body is kept while there is room for it, in bytes, for the partition and for its tenant or
+ * host. Beyond this the ask waits alone, and its turn runs again when the commit is there. Each is
+ * dropped at its deadline, when its sender waits no longer.
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Slices } from '../../lib/time/slices.ts';
@@ -11,8 +12,8 @@ import { limits } from '../../schemas/limits.ts';
 import type { Waiter } from './journal/group.ts';
 
 export interface WaitingAsk {
-  /** Empty for an ask of an operator. */
-  readonly tenant: string;
+  /** The tenant or the host that asks; empty for an operator. */
+  readonly by: string;
   /** Monotonic. */
   readonly untilMs: number;
   /** Runs the turn, and makes its answer. */
@@ -32,7 +33,7 @@ interface Waiting extends WaitingAsk {
   readonly answer: MadeAnswer | undefined;
 }
 
-/** Asks and bytes, of all or of a tenant. */
+/** Asks and bytes, of all or of an asker. */
 interface Load {
   asks: number;
   bytes: number;
@@ -52,7 +53,7 @@ export class WaitingAnswers {
   readonly #options: WaitingAnswersOptions;
   readonly #byCommit = new Map<number, Set<Waiting>>();
   readonly #all: Load = { asks: 0, bytes: 0 };
-  readonly #tenants = new Map<string, Load>();
+  readonly #askers = new Map<string, Load>();
 
   constructor(options: WaitingAnswersOptions) {
     this.#options = options;
@@ -70,7 +71,7 @@ export class WaitingAnswers {
       return;
     }
     if (clock.monotonicMs() > ask.untilMs) return;
-    const own = this.#tenants.get(ask.tenant) ?? { asks: 0, bytes: 0 };
+    const own = this.#askers.get(ask.by) ?? { asks: 0, bytes: 0 };
     if (this.#all.asks >= limits.answersWaiting || own.asks >= limits.answersWaitingOfTenant) {
       ask.refuse();
       return;
@@ -91,7 +92,7 @@ export class WaitingAnswers {
   }
 
   #keep(commit: number, one: Waiting, own: Load): void {
-    this.#tenants.set(one.tenant, own);
+    this.#askers.set(one.by, own);
     for (const load of [this.#all, own]) {
       load.asks++;
       load.bytes += one.answer?.bytes ?? 0;
@@ -105,14 +106,14 @@ export class WaitingAnswers {
     this.#options.commits.after(commit, (committed) => this.#settle(commit, committed));
   }
 
-  #forget({ tenant, answer }: Waiting): void {
-    const own = this.#tenants.get(tenant);
+  #forget({ by, answer }: Waiting): void {
+    const own = this.#askers.get(by);
     for (const load of [this.#all, own]) {
       if (load === undefined) continue;
       load.asks--;
       load.bytes -= answer?.bytes ?? 0;
     }
-    if (own?.asks === 0) this.#tenants.delete(tenant);
+    if (own?.asks === 0) this.#askers.delete(by);
   }
 
   #settle(commit: number, committed: boolean): void {
@@ -131,14 +132,22 @@ export class WaitingAnswers {
       }
     }
     const rest = inTime.filter((one) => !isMade(one));
-    if (rest.length > 0) slices.run('held_answers', asking(rest, clock)).catch(onFault);
+    if (rest.length > 0) slices.run('held_answers', asking(rest, clock, onFault)).catch(onFault);
   }
 }
 
 /** An ask is a step: its turn may take long. */
-function* asking(waiting: readonly Waiting[], clock: Clock): Generator<void, void, void> {
+function* asking(
+  waiting: readonly Waiting[],
+  clock: Clock,
+  onFault: (error: unknown) => void,
+): Generator<void, void, void> {
   for (const { untilMs, again } of waiting) {
-    if (untilMs >= clock.monotonicMs()) again();
+    try {
+      if (untilMs >= clock.monotonicMs()) again();
+    } catch (error) {
+      onFault(error);
+    }
     yield;
   }
 }

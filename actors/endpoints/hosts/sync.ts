@@ -55,10 +55,14 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
     const strangers = (ask.strangers ?? []).filter(
       ({ tenant }) => partitionOf(tenant, cluster.partitions) === partition.number,
     );
-    partition.project(
-      [hostDirtyKey(host), ...keysOf(strangers), ...memberKeys(partition.view, options.fleet, host, ask)],
-      (state) => lookFor(options, partition, state, { sender, ask, strangers }),
-      (synced) => {
+    partition.project({
+      by: `host ${host}`,
+      // Its agent asks again then.
+      untilMs: partition.deadlineOf({ budgetMs: limits.syncTimeoutMs }),
+      dirtyKeys: (state) => [hostDirtyKey(host), ...keysOf(strangers), ...memberKeys(state, options.fleet, host, ask)],
+      look: (state) => lookFor(options, partition, state, { sender, ask, strangers }),
+      bytesOf,
+      then: (synced) => {
         if (synced === undefined) {
           countRefused(options, 'sync', sender);
           return;
@@ -66,7 +70,7 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
         if (isJoining && saysOnlySame(synced)) same.push(synced.head);
         else begin(syncAnswers(synced, host, send));
       },
-    );
+    });
   }
   isJoining = false;
   if (same.length > 0) begin(joinedAnswers(same, send));
@@ -99,6 +103,18 @@ interface MemberNews {
   readonly mesh: EndSaid[];
   readonly servers: ServerSaid[];
   readonly tenants_gone: TenantId[];
+}
+
+/** About what one item of the lists takes in memory: an id or a record that is there, a member. */
+const itemBytes = 16;
+const memberBytes = 300;
+
+function bytesOf(synced: Synced | undefined): number {
+  if (synced === undefined) return 0;
+  const { placed, removed, hold, gone, members } = synced;
+  const items = placed.length + removed.length + hold.length + gone.length;
+  const news = members === undefined ? 0 : members.members.length + members.members_gone.length + members.mesh.length;
+  return itemBytes * items + memberBytes * news;
 }
 
 type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word' | 'signer'>;

@@ -52,8 +52,8 @@ export const partition = {
    */
   uncommittedBytes: 32 * MiB,
   /**
-   * Reads and repeated writes that wait for a commit, of a partition and of one tenant; further
-   * ones are refused.
+   * Reads, syncs and repeated writes that wait for a commit, of a partition and of one tenant or
+   * host; further ones are refused.
    */
   answersWaiting: 20_000,
   answersWaitingOfTenant: 5000,

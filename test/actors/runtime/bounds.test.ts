@@ -1,10 +1,11 @@
 /** Bounds of a partition: what it holds while its journal takes nothing, and of one message. */
 import t from 'tap';
+import { tenantDirtyKey } from '../../../actors/domain/domain.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { NetworkName, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { MiB } from '../../../schemas/limits/units.ts';
+import { KiB, MiB } from '../../../schemas/limits/units.ts';
 import { until } from '../../support/until.ts';
 import { containerId, operation, specOf, tenantId } from '../support.ts';
 import { gatedJournals, memoryJournals } from '../support/journals.ts';
@@ -70,6 +71,69 @@ t.test('reads of what is not committed keep few answers, and none beyond their d
   while (codes.length < 500) await sleep(10);
   await sleep(20);
   t.same([codes.length, new Set(codes)], [500, new Set(['ok'])], 'those in time are answered, and no others');
+});
+
+t.test('syncs of what is not committed keep few answers of a host, and none beyond their deadline', async (t) => {
+  const gate = gatedJournals();
+  const partition = await serving(gate);
+  t.teardown(() => partition.release());
+  const create = createAsk(acme, 'a');
+  await writeOf(partition, create);
+  gate.shut();
+  const stop = writeOf(partition, { type: 'container.stop', tenant: acme, id: create.id, op: operation() });
+  let looks = 0;
+  const told: string[] = [];
+  const bytes = 64 * KiB;
+  const ask = (count: number, host: string, budgetMs: number): void => {
+    for (let index = 0; index < count; index++) {
+      partition.project({
+        by: `host ${host}`,
+        untilMs: partition.deadlineOf({ budgetMs }),
+        dirtyKeys: () => [tenantDirtyKey(acme)],
+        look: (state) => (looks++, state.tenant(acme).containers.get(create.id)?.desired),
+        bytesOf: () => bytes,
+        then: (desired) => told.push(`${host} ${desired}`),
+      });
+    }
+  };
+  const kept = limits.answersWaitingBytesOfTenant / bytes;
+  ask(3 * kept, 'h1', 100);
+  t.equal(looks, kept, 'the others wait alone');
+  ask(1, 'h2', 10_000);
+  t.equal(looks, kept + 1, 'another host has a share of its own');
+  await sleep(150);
+  partition.keepTime();
+  ask(kept + 1, 'h1', 10_000);
+  t.equal(looks, 2 * kept + 1, 'there is room again');
+  t.same(told, []);
+  gate.open();
+  await stop;
+  await until('all in time are told', () => told.length >= kept + 2 || undefined);
+  await sleep(20);
+  t.equal(told.length, kept + 2, 'and no others');
+  t.same(new Set(told), new Set(['h1 stopped', 'h2 stopped']));
+});
+
+t.test('surveys of what is not committed wait until their deadline', async (t) => {
+  const gate = gatedJournals();
+  const partition = await serving(gate);
+  t.teardown(() => partition.release());
+  gate.shut();
+  const write = writeOf(partition, createAsk(acme, 'a'));
+  const told: number[] = [];
+  const survey = (budgetMs: number): void =>
+    partition.survey(
+      () => budgetMs,
+      (value) => told.push(value),
+      partition.deadlineOf({ budgetMs }),
+    );
+  for (const budgetMs of [50, 10_000, 60]) survey(budgetMs);
+  await sleep(100);
+  t.same(told, []);
+  gate.open();
+  await write;
+  await until('one is told', () => told.length > 0 || undefined);
+  t.same(told, [10_000]);
 });
 
 t.test('reads of one tenant that wait refuse neither writes nor reads of another', async (t) => {

@@ -86,6 +86,14 @@ t.test('without a valid lease nothing is answered, from memory or otherwise, unt
   t.equal((await waiting['a write']).code, 'created');
 });
 
+/** By a host that waits for ten seconds. */
+const asked = (partition: Partition, dirtyKeys: readonly string[]) => ({
+  by: 'host h1',
+  untilMs: partition.deadlineOf({ budgetMs: 10_000 }),
+  dirtyKeys: () => dirtyKeys,
+  bytesOf: () => 0,
+});
+
 t.test('the operator’s word about orphans is told after its commit', async (t) => {
   const gate = gatedJournals();
   const partition = await serving(gate);
@@ -101,11 +109,11 @@ t.test('the operator’s word about orphans is told after its commit', async (t)
   gate.shut();
   const word = writeOf(partition, { type: 'host.update', host, update: { remove_orphans: true }, op: operation() });
   const told: (number | undefined)[] = [];
-  partition.project(
-    [hostDirtyKey(host)],
-    (state) => state.host(host)?.orphanWord,
-    (value) => told.push(value),
-  );
+  partition.project({
+    ...asked(partition, [hostDirtyKey(host)]),
+    look: (state) => state.host(host)?.orphanWord,
+    then: (value) => told.push(value),
+  });
   t.ok(await isPending(word));
   t.same(told, []);
   gate.open();
@@ -124,11 +132,11 @@ t.test('a verdict about a container is given when what it rests on is committed'
   const { id } = create;
   const deleted = writeOf(partition, { type: 'container.delete', tenant, id, op: operation() });
   const told: boolean[] = [];
-  partition.project(
-    [hostDirtyKey(hostKey('h1')), keys.container(tenant, id)],
-    (state) => state.tenant(tenant).tombstones.has(id),
-    (value) => told.push(value),
-  );
+  partition.project({
+    ...asked(partition, [hostDirtyKey(hostKey('h1')), keys.container(tenant, id)]),
+    look: (state) => state.tenant(tenant).tombstones.has(id),
+    then: (value) => told.push(value),
+  });
   t.ok(await isPending(deleted));
   t.same(told, []);
   gate.open();
@@ -147,11 +155,11 @@ t.test('a host that syncs between two turns of one commit gets the second when i
   const first = writeOf(partition, createAsk('a'));
   const told: { readonly revision: number; readonly containers: number }[] = [];
   const ask = (): void =>
-    partition.project(
-      [hostDirtyKey(host)],
-      (state) => ({ revision: state.revisionOf(host), containers: state.placedOn(host).size }),
-      (value) => told.push(value),
-    );
+    partition.project({
+      ...asked(partition, [hostDirtyKey(host)]),
+      look: (state) => ({ revision: state.revisionOf(host), containers: state.placedOn(host).size }),
+      then: (value) => told.push(value),
+    });
   ask();
   const second = writeOf(partition, createAsk('b'));
   ask();

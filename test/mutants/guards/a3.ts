@@ -26,7 +26,7 @@ export const a3: readonly Guard[] = [
     name: 'verdict answered before its commit',
     guard: 'A host learns that its container was given away only after the commit',
     file: 'actors/runtime/partition.ts',
-    changes: [{ in: 'Partition.project', replace: 'dirtyKeys.map', by: 'dirtyKeys.slice(0, 1).map' }],
+    changes: [{ in: 'Partition.#look', replace: 'dirtyKeys(state).map', by: 'dirtyKeys(state).slice(0, 1).map' }],
     killedBy: 'test/actors/runtime/partition.test.ts',
   },
   {

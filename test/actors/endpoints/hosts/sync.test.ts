@@ -142,7 +142,8 @@ t.test('a partition that has more to say says it itself', async (t) => {
   const { partition } = of(busy);
   const waiting: (() => void)[] = [];
   const project = partition.project.bind(partition);
-  partition.project = (dirty, look, then) => project(dirty, look, (value) => void waiting.push(() => then(value)));
+  partition.project = ({ then, ...asked }) =>
+    project({ ...asked, then: (value) => void waiting.push(() => then(value)) });
   const { [String(changed)]: _, ...rest } = held;
   const { away } = of(gave);
   const strangers = [{ tenant: away.tenant, id: away.id, placement: 2 }];
