@@ -8,7 +8,6 @@ import type { PeerRecord } from '../../schemas/api/peer.ts';
 import type { ContainerSpec } from '../../schemas/api/fields/container.ts';
 import { usualNetwork } from '../../schemas/api/fields/network-part.ts';
 import type { ContainerId, HostKey, NetworkName, TenantId } from '../../schemas/ids.ts';
-import { hasLabelBefore, labelOf } from '../../schemas/tenant-network.ts';
 import { TextSum } from '../../schemas/text-hash.ts';
 import {
   isPeer,
@@ -90,17 +89,12 @@ interface Own {
   readonly peers: Pick<PeersView, 'records'>;
 }
 
-function* containersIn({ containers }: Own): Generator<ContainerMember, void, void> {
+/** The members of a tenant: its containers and its VPN peers. */
+export function* membersOf({ containers, peers }: Own): Generator<Member, void, void> {
   for (const record of containers.values()) {
     const member = memberOf(record);
     if (member !== undefined) yield member;
   }
-}
-
-/** The members of a tenant: its containers and its VPN peers. */
-export function* membersOf(tenant: Own): Generator<Member, void, void> {
-  yield* containersIn(tenant);
-  const { peers } = tenant;
   for (const record of peers.records.values()) {
     const member = peerMemberOf(record);
     if (member !== undefined) yield member;
@@ -182,23 +176,4 @@ export class MemberSums {
 export function hostsOf({ hosts, networks }: MemberSummary, fleet: Pick<FleetView, 'server'>): ReadonlySet<HostKey> {
   if (networks.size === 0) return hosts;
   return new Set([...hosts, ...[...networks].flatMap((network) => fleet.server(network)?.host ?? [])]);
-}
-
-export interface NameOfMember {
-  readonly name: string;
-  readonly kind: 'alias' | 'name';
-  readonly member: ContainerMember;
-}
-
-/** All names that lead to a tenant's members, as their hosts' resolvers have them (zones.ts). */
-export function* namesOf(tenant: Own): Generator<NameOfMember, void, void> {
-  const holders = new Map<string, ContainerMember>();
-  for (const member of containersIn(tenant)) {
-    if (member.project !== undefined) for (const name of member.aliases ?? []) yield { name, kind: 'alias', member };
-    const label = labelOf(member.name);
-    if (label === undefined) continue;
-    const other = holders.get(label);
-    if (other === undefined || hasLabelBefore(member, other)) holders.set(label, member);
-  }
-  for (const [name, member] of holders) yield { name, kind: 'name', member };
 }

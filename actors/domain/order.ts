@@ -2,14 +2,17 @@
 import type { ContainerId, PeerId } from '../../schemas/ids.ts';
 import type { ListCursor } from '../../schemas/api/cursor.ts';
 
+/** So many new items are each put into their places; more are sorted with all. */
+const fewItems = 32;
+
 /**
  * Items in order, to be read from any place. Each is added once. New ones are mostly the last;
- * others cost the next read a sort.
+ * others are put into their places by the next read.
  */
 export class Ordered<T> {
   readonly #compare: (one: T, other: T) => number;
   readonly #items: T[] = [];
-  #isOrdered = true;
+  #late: T[] = [];
 
   constructor(compare: (one: T, other: T) => number) {
     this.#compare = compare;
@@ -17,8 +20,24 @@ export class Ordered<T> {
 
   add(item: T): void {
     const last = this.#items.at(-1);
-    if (last !== undefined && this.#compare(last, item) > 0) this.#isOrdered = false;
-    this.#items.push(item);
+    if (last === undefined || this.#compare(last, item) <= 0) this.#items.push(item);
+    else this.#late.push(item);
+  }
+
+  #order(): void {
+    const late = this.#late;
+    this.#late = [];
+    if (late.length > fewItems) {
+      for (const item of late) this.#items.push(item);
+      this.#items.sort(this.#compare);
+    } else {
+      for (const item of late)
+        this.#items.splice(
+          this.#indexOf((other) => this.#compare(other, item) < 0),
+          0,
+          item,
+        );
+    }
   }
 
   delete(item: T): void {
@@ -39,8 +58,7 @@ export class Ordered<T> {
 
   /** The index of the first item that is not below the place. */
   #indexOf(isBelow: (item: T) => boolean): number {
-    if (!this.#isOrdered) this.#items.sort(this.#compare);
-    this.#isOrdered = true;
+    if (this.#late.length > 0) this.#order();
     let [low, high] = [0, this.#items.length];
     while (low < high) {
       const middle = (low + high) >>> 1;

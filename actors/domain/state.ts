@@ -606,7 +606,7 @@ export class PartitionState implements PartitionView {
   }
 
   #noteMember(
-    { tenant }: TenantState,
+    tenant: TenantState,
     before: ContainerRecord | undefined,
     after: ContainerRecord | undefined,
     onMember?: OnMember,
@@ -614,8 +614,9 @@ export class PartitionState implements PartitionView {
     const id = (after ?? before)?.id;
     const change = memberChange(before, after);
     if (id === undefined || change === undefined) return;
-    this.#changeMember(tenant, id, change.before, change.after);
-    onMember?.(tenant, (change.after ?? change.before)?.host ?? null);
+    tenant.memberNames.change(change.before, change.after);
+    this.#changeMember(tenant.tenant, id, change.before, change.after);
+    onMember?.(tenant.tenant, (change.after ?? change.before)?.host ?? null);
   }
 
   #notePeer(tenant: TenantId, id: PeerId, after: PeerRecord | undefined, onMember?: OnMember): void {

@@ -1,10 +1,9 @@
 /** The network of a tenant, as the tenant sees it. Pure. */
-import { keyOfName, type TenantName, type TenantNetwork } from '../../../schemas/api/tenant-network.ts';
+import type { TenantName, TenantNetwork } from '../../../schemas/api/tenant-network.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { internalDomain, ipv6Of, ipv6RangeOf } from '../../../schemas/tenant-network.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { namesOf } from '../members.ts';
-import { pageByKey } from '../page.ts';
+import { pageOf } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, type Turn, type TurnContext } from '../turn.ts';
 
@@ -22,18 +21,11 @@ export function network(state: PartitionView, ask: Of<'tenant.network'>, { clust
 }
 
 export function names(state: PartitionView, ask: Of<'tenant.names'>, { cluster }: TurnContext): Turn {
-  const { limit, after } = ask;
-  function* all(): Generator<Omit<TenantName, 'ipv6'>, void, void> {
-    for (const { name, kind, member } of namesOf(state.tenant(ask.tenant))) {
-      const { id: container_id, project = null, ipv4 = null } = member;
-      yield { name, container_id, kind, project, ipv4 };
-    }
-  }
-  return pageByKey(all(), {
-    keyOf: keyOfName,
-    limit,
-    after,
-    maxBytes: limits.answerPartBytes,
-    render: (name) => JSON.stringify({ ...name, ipv6: ipv6Of(cluster, name.container_id) } satisfies TenantName),
+  const { containers, memberNames } = state.tenant(ask.tenant);
+  const bounds = { bytes: limits.answerPartBytes, items: ask.limit };
+  return pageOf(memberNames.after(ask.after), bounds, ({ name, kind, project, id }) => {
+    const ipv4 = containers.get(id)?.ipv4 ?? null;
+    const shown: TenantName = { name, container_id: id, kind, project, ipv4, ipv6: ipv6Of(cluster, id) };
+    return JSON.stringify(shown);
   });
 }

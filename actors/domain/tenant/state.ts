@@ -14,6 +14,7 @@ import { List, newestOf, type ListView } from '../order.ts';
 import type { StateRecord } from '../records.ts';
 import { TenantSecrets, type SecretsView } from '../secret/state.ts';
 import { TenantPeers, type PeersView } from '../vpn-state.ts';
+import { MemberNames, type MemberNamesView } from './names.ts';
 
 export interface TenantView {
   readonly tenant: TenantId;
@@ -53,8 +54,9 @@ export interface TenantView {
   readonly answersBytes: number;
   /** Usage in a region; `*` is all. */
   usage(region: string): QuotaAmounts;
-  /** The number of containers in its network (members.ts). */
+  /** The number of containers in its network (members.ts), and their names there. */
   readonly members: number;
+  readonly memberNames: MemberNamesView;
 }
 
 /** `true` if something of it is stored: settings, containers, secrets, peers, or their remains. */
@@ -156,6 +158,7 @@ export class TenantState implements TenantView {
   readonly answers = new Map<string, AnswerRecord>();
   answersBytes = 0;
   members = 0;
+  readonly memberNames = new MemberNames();
   readonly #usage = new Map<string, MutableAmounts>();
 
   constructor(tenant: TenantId) {

@@ -32,6 +32,7 @@ import type { HostRecord } from '../../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../../schemas/ids.ts';
 import type { WriteAsk } from '../../../schemas/wire/asks.ts';
 import { digestOfMembers } from '../../../schemas/wire/members.ts';
+import { labelOf } from '../../../schemas/tenant-network.ts';
 import { basisOf } from '../../../schemas/wire/set-digest.ts';
 import { containerId, operation, specOf } from '../support.ts';
 import { apply, h1, h2, h3, hostRecord, observation, waitingIn } from '../support/records.ts';
@@ -402,6 +403,9 @@ function createWorld() {
       const members = [...membersOf(tenant)];
       const summary = state.memberSummaryOf(tenant.tenant);
       if (summary.digest !== digestOfMembers(basisOf(0), members)) fail('the digest of the members');
+      const labels = members.flatMap((member) => ('host' in member ? (labelOf(member.name) ?? []) : []));
+      const shown = [...tenant.memberNames.after('')].flatMap(({ kind, name }) => (kind === 'name' ? name : []));
+      if (shown.join() !== [...new Set(labels)].sort().join()) fail('the names of the members');
       const hostsOfMembers = new Set(members.flatMap((member) => ('host' in member ? (member.host ?? []) : [])));
       if (!isDeepStrictEqual(new Set(summary.hosts), hostsOfMembers)) fail('the hosts of the members');
       for (const [key, id] of tenant.idempotency) {

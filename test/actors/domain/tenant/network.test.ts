@@ -103,3 +103,39 @@ t.test('pages have each name once, in order', (t) => {
     t.notOk(isNameKey(wrong), wrong);
   t.end();
 });
+
+t.test('a page looks at no more containers than it shows', (t) => {
+  const looked = new Set<string>();
+  const watched = (record: ContainerRecord) =>
+    new Proxy(record, { get: (target, key) => (looked.add(target.id), Reflect.get(target, key) as unknown) });
+  const records = Array.from({ length: 1000 }, (_, at) =>
+    watched(named(`c-${at}`, { project: 'shop', aliases: ['all', `c-${at}-also`] })),
+  );
+  const { page } = stateOf(...records);
+  for (let after = '', pages = 0; pages < 3; pages++) {
+    looked.clear();
+    const { data } = page(10, after);
+    t.equal(data.length, 10);
+    t.ok(looked.size <= 10, `${looked.size} looked at`);
+    after = keyOfName(data.at(-1)!);
+  }
+  t.end();
+});
+
+t.test('a name goes to the next container of its label, and changes with its container', (t) => {
+  const [upper, lower] = [named('Web'), named('web')];
+  const { state, page, list } = stateOf(upper, lower);
+  const holder = () => page().data.find(({ kind }) => kind === 'name')?.container_id;
+  t.equal(holder(), lower.id);
+  state.put({ ...lower, desired: 'removed' });
+  t.equal(holder(), upper.id);
+  state.put({ ...lower, spec: { ...lower.spec, project: 'shop', aliases: ['a', 'b'] } });
+  t.same(list(), ['alias a', 'alias b', 'name web']);
+  t.match(page().data[2], { container_id: lower.id, project: 'shop' });
+  t.same(page(100, keyOfName(page().data[2]!)).data, [], 'the other container of the label is on no page');
+  state.put({ ...lower, spec: { ...lower.spec, project: 'shop', aliases: ['b'] }, ipv4: '10.193.0.7' });
+  t.match(page().data, [{ name: 'b', ipv4: '10.193.0.7' }, { name: 'web' }]);
+  for (const { tenant, id } of [lower, upper]) state.delete(`container.${tenant}.${id}`);
+  t.same(list(), []);
+  t.end();
+});
