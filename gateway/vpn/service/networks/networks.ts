@@ -1,4 +1,5 @@
 /** Networks: their keys, and the certificates of their authority and server, kept fresh. */
+import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../../../schemas/limits.ts';
 import type { NetworkName } from '../../../../schemas/ids.ts';
 import type { KeptCertificate, NetworkRecord, NetworkSettings } from '../../../../schemas/api/network.ts';
@@ -10,7 +11,7 @@ import { authorityOf, crlUrl, networkPlace } from './authority.ts';
 import type { Keyring } from '../keyring.ts';
 import type { Materials } from '../materials.ts';
 import { Refusal } from '../refusal.ts';
-import { conflict, invalid } from '../../../http/respond.ts';
+import { conflict, failure, invalid } from '../../../http/respond.ts';
 import type { FieldErrors } from '../../../../schemas/errors.ts';
 import { newFaults, type AskedSettings, type NetworkToMake } from '../../../validation/network.ts';
 import { isRenewalDue, isTooLong } from '../renewal.ts';
@@ -24,6 +25,11 @@ export interface NetworkKeeperOptions {
 }
 
 const taken = conflict('exists', 'a network of this name exists; choose another name');
+
+const unknown = () => new Refusal(failure('timeout'));
+
+/** On its VPN server. */
+const placeOf = ({ endpoint, wireguard_port }: NetworkSettings) => ({ endpoint, wireguard_port });
 
 /** @throws Refusal if there is a fault */
 function refuse(faults: FieldErrors): void {
@@ -50,7 +56,7 @@ export class NetworkKeeper {
     const settings: NetworkSettings = { tenants: network === defaultNetwork ? null : [], ...asked };
     const known = await actors.ask(asker, { type: 'network.get', network });
     if (succeeded(known)) throw new Refusal(taken);
-    refuse(newFaults(settings, undefined, await actors.networks(asker)));
+    refuse(await this.#faultsAmongOthers(asker, network, settings));
     const made = await pool.run(
       'network',
       {
@@ -64,7 +70,7 @@ export class NetworkKeeper {
     );
     const seal = (field: 'wireguard' | 'ca' | 'server', secret: string) =>
       vault.seal(networkPlace(network, field), secret);
-    return actors.askWrite(asker, {
+    const outcome = await actors.askWrite(asker, {
       type: 'network.create',
       network,
       made: {
@@ -75,6 +81,12 @@ export class NetworkKeeper {
         ...(nameConstraints ? { nameConstraints } : {}),
       },
     });
+    if (!succeeded(outcome)) return outcome;
+    await this.#lookAgain(asker, { name: network, settings }, async (again) => {
+      const removed = await actors.askWrite(again, { type: 'network.remove', network });
+      return succeeded(removed) || removed.code === 'not_found';
+    });
+    return outcome;
   }
 
   /**
@@ -87,22 +99,71 @@ export class NetworkKeeper {
     const settings: NetworkSettings = { tenants: network.settings.tenants, ...asked };
     const moved = settings.endpoint !== network.settings.endpoint;
     const isElsewhere = moved || settings.wireguard_port !== network.settings.wireguard_port;
-    const others = isElsewhere ? await this.#options.actors.networks(asker) : [];
     refuse(
-      newFaults(
-        settings,
-        network.settings,
-        others.filter((other) => other.name !== name),
-      ),
+      isElsewhere
+        ? await this.#faultsAmongOthers(asker, name, settings, network.settings)
+        : newFaults(settings, network.settings),
     );
     const server = moved ? await this.#serverCertificate(asker, { ...network, settings }, keyring) : null;
-    return this.#options.actors.askWrite(asker, {
+    const outcome = await this.#options.actors.askWrite(asker, {
       type: 'network.put',
       network: name,
       settings,
       server,
       ...(asked.tenants === undefined ? { keepsTenants: true } : {}),
     });
+    if (!isElsewhere || !succeeded(outcome)) return outcome;
+    await this.#lookAgain(asker, { name, settings, before: network.settings }, async (again) => {
+      const now = await this.load(again, name);
+      // Who changed it since has looked again, too.
+      if (!isDeepStrictEqual(placeOf(now.settings), placeOf(settings))) return true;
+      const former = { settings: network.settings, server: moved ? network.server : null };
+      return succeeded(await this.#options.actors.askWrite(again, { type: 'network.put', network: name, ...former }));
+    });
+    return outcome;
+  }
+
+  async #faultsAmongOthers(
+    asker: Asker,
+    name: NetworkName,
+    settings: NetworkSettings,
+    before?: NetworkSettings,
+  ): Promise<FieldErrors> {
+    const others = await this.#options.actors.networks(asker);
+    return newFaults(
+      settings,
+      before,
+      others.filter((other) => other.name !== name),
+    );
+  }
+
+  /**
+   * Two requests at the same moment see nothing of each other before they write: networks are in
+   * different partitions. So each looks again, and who sees another takes back what it wrote. At
+   * most one of them stays. @throws Refusal
+   * @param takeBack false: it is not known whether that is done
+   */
+  async #lookAgain(
+    asker: Asker,
+    { name, settings, before }: { name: NetworkName; settings: NetworkSettings; before?: NetworkSettings },
+    takeBack: (asker: Asker) => Promise<boolean>,
+  ): Promise<void> {
+    const { origin, deadlineMs, cause } = asker;
+    const again: Asker = {
+      origin,
+      deadlineMs,
+      cause: cause && { ...cause, action: before === undefined ? 'network.remove' : cause.action },
+    };
+    let faults: FieldErrors;
+    try {
+      faults = await this.#faultsAmongOthers(again, name, settings, before);
+      if (Object.keys(faults).length === 0) return;
+      if (!(await takeBack(again))) throw unknown();
+    } catch (error) {
+      // It was written, and other refusals would say that it was not.
+      throw error instanceof Refusal ? unknown() : error;
+    }
+    refuse(faults);
   }
 
   /** @throws Refusal */

@@ -1,11 +1,12 @@
 import t from 'tap';
+import { Refusal } from '../../../../../gateway/vpn/service/refusal.ts';
 import { networkPlace } from '../../../../../gateway/vpn/service/networks/authority.ts';
 import type { AskedSettings } from '../../../../../gateway/validation/network.ts';
 import type { NetworkRecord } from '../../../../../schemas/api/network.ts';
 import type { NetworkName, TenantId } from '../../../../../schemas/ids.ts';
 import { limits } from '../../../../../schemas/limits.ts';
 import { okData, okMaterial, refusal, type AnswerOf } from '../../../support.ts';
-import { forageWith, networkNow, nowMs, vault } from '../../forage.ts';
+import { forageWith, networkNow, nowMs, vault, type Answers } from '../../forage.ts';
 
 const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const { tenants: _, ...asked } = networkNow().settings;
@@ -23,7 +24,7 @@ t.test('a new network serves the tenants that it names; without any the default 
     });
     const network = name as NetworkName;
     await forage.networks.create(asker, { name: network, settings, nameConstraints: false }, keyring);
-    const question = asked.at(-1)?.question;
+    const question = asked.map((one) => one.question).find(({ type }) => type === 'network.create');
     if (question?.type !== 'network.create') throw new Error('no network is made');
     t.equal(vault.open(networkPlace(network, 'ca'), question.made.ca.privateKey), 'ca key', 'sealed for its place');
     return question.made.settings.tenants;
@@ -81,6 +82,73 @@ t.test('a port that another network on the server has is refused where it is new
   t.notOk(types().includes('network.put'));
 });
 
+t.test('what was written beside a network of the same moment is taken back', async (t) => {
+  const certificate = { serial: '1', not_before: 'x', not_after: 'x' };
+  const { wireguard_port, endpoint } = asked;
+  const other = {
+    ...{ name: 'vpa', endpoint, wireguard_port, ipv4_pool: '10.91.0.0/24', ipv6_pool: null },
+    ...{ ca_certificate: certificate, server_certificate: certificate },
+  };
+  const before = networkNow({ endpoint: 'old.example.com' });
+  const { name } = before;
+  const written = async (write: 'create' | 'put', answers: Answers = {}) => {
+    let now = before;
+    let isOther = false;
+    const {
+      forage,
+      keyring,
+      asked: questions,
+    } = forageWith({
+      'network.get': () => refusal('not_found'),
+      'network.list': () => (isOther ? listed(other)() : listed()()),
+      'network.material': () => okMaterial(now),
+      'network.create': () => ((isOther = true), okData({}, 'created')),
+      'network.put': (question) => {
+        if (question.type === 'network.put') now = { ...now, settings: question.settings };
+        isOther = true;
+        return okData({});
+      },
+      'network.remove': () => ({ code: 'no_content', body: '' }),
+      ...answers,
+    });
+    const made = { name, settings: asked, nameConstraints: false };
+    const cause = {
+      by: { tenant: acme, subject: 'ann', token: 't', address: 'a' },
+      action: `network.${write}`,
+      target: {},
+    };
+    const by = { ...asker, cause };
+    const outcome =
+      write === 'create' ? forage.networks.create(by, made, keyring) : forage.networks.put(by, name, asked, keyring);
+    const result = await outcome.then(
+      ({ code }) => code,
+      (error: unknown) => (error instanceof Refusal ? error.result : error),
+    );
+    return {
+      result,
+      last: questions
+        .map(({ question }) => question)
+        .findLast(({ type }) => type.startsWith('network.') && type !== 'network.list'),
+    };
+  };
+  const refused = { code: 'invalid', body: /"wireguard_port":\["is that of network vpa/ };
+  t.match(await written('create'), {
+    result: refused,
+    last: { type: 'network.remove', network: name, cause: { action: 'network.remove' } },
+  });
+  t.match(await written('put'), {
+    result: refused,
+    last: { type: 'network.put', settings: before.settings, server: { serial: before.server.serial } },
+  });
+  const changedSince = { 'network.material': () => okMaterial(networkNow({ wireguard_port: 1 })) };
+  t.match(await written('put', changedSince), { result: refused, last: { type: 'network.material' } });
+  const unknown = { code: 'timeout' };
+  t.match(await written('create', { 'network.remove': () => refusal('unavailable') }), { result: unknown });
+  let lists = 0;
+  const away = { 'network.list': () => (++lists > 2 ? refusal('unavailable') : listed()()) };
+  t.match(await written('create', away), { result: unknown, last: { type: 'network.create' } });
+});
+
 t.test('new settings keep tenants that they do not name; a new endpoint is a new certificate', async (t) => {
   const put = async (settings: AskedSettings) => {
     const { forage, keyring, asked, jobs } = forageWith({
@@ -89,7 +157,7 @@ t.test('new settings keep tenants that they do not name; a new endpoint is a new
       'network.put': () => okData({}),
     });
     await forage.networks.put(asker, 'demo' as NetworkName, settings, keyring);
-    return { question: asked.at(-1)?.question, jobs };
+    return { question: asked.map((one) => one.question).find(({ type }) => type === 'network.put'), jobs };
   };
   const kept = await put(asked);
   t.match(kept.question, { settings: { tenants: [acme] }, keepsTenants: true, server: null });
