@@ -9,7 +9,11 @@ import { toolHere } from '../../../dev/fetch/tools.ts';
 import { onFreePort, startServer } from '../../../dev/process/process.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-export const sample = readFileSync(join(repositoryRoot, 'deploy/haproxy/haproxy.cfg'), 'utf8');
+const folderOfSample = join(repositoryRoot, 'deploy/haproxy');
+export const sample = readFileSync(join(folderOfSample, 'haproxy.cfg'), 'utf8').replaceAll(
+  '/etc/haproxy/longshore',
+  join(folderOfSample, 'errors'),
+);
 
 export function replaced(text: string, pairs: readonly (readonly [from: string, to: string])[]): string {
   return pairs.reduce((given, [from, to]) => {

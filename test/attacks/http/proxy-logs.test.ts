@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { WebSocket, WebSocketServer } from 'ws';
+import { atLeast } from '../../../dev/fetch/tool-table.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';
 import { run } from '../../../dev/process/run.ts';
 import { makeNatsCertificates } from '../../../dev/servers/nats-certificates.ts';
@@ -22,6 +23,9 @@ import { replaced, startProxy } from './haproxy.ts';
 import { nginxConfiguration, nginxSample, startNginx } from './nginx.ts';
 
 const skip = await skipWithoutTools('haproxy');
+/** Whether it answers with the files of the sample to a head that it cannot read. */
+const [major = 0, minor = 0] = skip === false ? (await toolHere('haproxy')).version.split('.').map(Number) : [];
+const isOfFiles = atLeast([major, minor], [3, 3]);
 const skipNginx = await skipWithoutTools('nginx');
 const secret = 'hunter2-lsd_6_token';
 
@@ -108,6 +112,19 @@ t.test('behind the sample of HAProxy', { skip, timeout: 120_000 }, async (t) => 
     await isRawError(t, url, 'POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n', 408, 'bad_request');
     const large = `POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: ${limits.documentBytes + 1}\r\n\r\n`;
     await isRawError(t, url, large + ' '.repeat(20_000), 413, 'too_large');
+    for (const [what, head] of [
+      ['a blank in the path', 'GET /not http HTTP/1.1\r\nHost: a\r\n\r\n'],
+      ['a header without a colon', 'GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n'],
+      ['headers that are too long', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ] as const) {
+      if (isOfFiles) {
+        await isRawError(t, url, head, 400, 'bad_request');
+        continue;
+      }
+      const connection = openRaw(url, head);
+      await until('the end', () => connection.closed());
+      t.match(connection.text(), /^HTTP\/1\.1 400 [^]*\r\ncontent-type: text\/html\r\n/i, `${what}: a page of its own`);
+    }
     leave();
     await until('the proxy answers by itself', async () => {
       const answer = await fetch(`${url}/api/v2/compute`);
