@@ -31,7 +31,7 @@ export interface Access {
   readonly clients: ClientAddresses;
   startKeys(): void;
   stopKeys(): void;
-  /** Whether the keys of every issuer have been read. */
+  /** True once the keys of every issuer have been read. */
   keysLoaded(): boolean;
 }
 

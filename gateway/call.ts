@@ -22,7 +22,7 @@ export interface Call {
   readonly identity: Identity | undefined;
   /** Set if a token in the URL took the place of an identity. */
   readonly grant: TokenGrant | undefined;
-  /** What the audit says of the request; undefined for one that leaves no line. */
+  /** The request's cause in the audit; `undefined` for one that leaves no line. */
   readonly cause?: Cause | undefined;
   readonly requestId: string;
   /** Part of every ask for this request. */
@@ -31,7 +31,7 @@ export interface Call {
   readonly idempotencyKey?: string;
   /**
    * The request as the write that makes a secret carries it, so that its answer can be given again.
-   * Absent: nobody may repeat it.
+   * Absent if nobody may repeat it.
    * @param of the resource with which the answer ends, as `Once` names it
    * @param shown the secret fields of the answer; `view: null`: they are all of it
    */
@@ -59,12 +59,12 @@ export type Handler<C extends Call = Call> = (call: C) => Handled | Promise<Hand
 export type HandlerOf<R extends RouteName> = Handler<CallOf<R>>;
 export type Handlers = { readonly [R in RouteName]: HandlerOf<R> };
 
-/** What a handler that writes needs: an operation of its own for each write. */
+/** Gives each write of a handler an operation of its own. */
 export interface Writer {
   readonly newOperationId: () => OperationId;
 }
 
-/** What a write of a request carries: the request, an operation of its own, and why it is made. */
+/** The parts of a write's ask: the request, an operation of its own, and its cause. */
 export const written = ({ newOperationId }: Writer, { origin, cause }: Pick<Call, 'origin' | 'cause'>) => ({
   ...origin,
   op: newOperationId(),

@@ -69,7 +69,7 @@ export interface GatewayDependencies {
   /** Counts the answers on that connection. */
   readonly answers: Answers;
   readonly registry: Registry;
-  /** Undefined: nothing is traced. */
+  /** `undefined` if nothing is traced. */
   readonly tracer?: Tracer | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -272,7 +272,7 @@ function unsealOf(
   });
 }
 
-/** What several areas of the API are made with. */
+/** Parts that several areas of the API share. */
 interface Rooms {
   readonly streams: StreamHost;
   readonly sessions: Sessions;

@@ -13,7 +13,7 @@ import {
 import { laneKinds, type LaneKind } from '../lib/rpc/lane.ts';
 import type { RetryReason } from '../lib/rpc/item.ts';
 
-/** How an agent's ask for a value ended. */
+/** The result of an agent's ask for a value. */
 export type Unsealed =
   'sealed' | 'no_login' | 'invalid' | 'unsigned' | 'forged' | 'refused' | 'unavailable' | 'limited';
 

@@ -1,4 +1,4 @@
-/** Who asks for a write, and what for, as the audit has it. Pure. */
+/** The cause of a write in the audit: its author and its action. Pure. */
 import type { Author } from '../../schemas/api/audit/line.ts';
 import { limits } from '../../schemas/limits.ts';
 import { routes, type Route } from '../../schemas/routes.ts';
@@ -21,7 +21,7 @@ export const isAudited = ({
 }: Pick<Route, 'method' | 'access' | 'upgrades' | 'ownToken'>): boolean =>
   upgrades === true || (method !== 'GET' && (access !== 'public' || ownToken !== undefined));
 
-/** What `action` of a line may be. */
+/** The values of a line's `action`. */
 export const actions: readonly string[] = [
   ...routes.filter(isAudited).map(({ name }) => name),
   ...routes.filter((route) => 'upgrades' in route).map(({ name }) => `${name}.ended`),

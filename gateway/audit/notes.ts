@@ -26,7 +26,7 @@ export interface AuditNotesOptions {
   readonly onLost: () => void;
 }
 
-/** What a line says of a request; a `Call` is one. */
+/** The parts of a request that an audit line has; a `Call` has them. */
 export interface AuditedRequest {
   readonly cause?: Cause | undefined;
   readonly identity: Identity | undefined;
@@ -79,7 +79,7 @@ export class AuditNotes {
   /**
    * Commits the line of what begins before its answer is known, and takes up the `Idempotency-Key`
    * of the request with it. What happens later leaves lines of its own.
-   * @returns why it may not begin; undefined: it may
+   * @returns why it may not begin; `undefined` if it may
    */
   async begin(
     tenant: TenantId,

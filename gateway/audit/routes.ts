@@ -1,4 +1,4 @@
-/** `GET /audit`: what was written, refused and opened, newest first; of a tenant, or of all. */
+/** `GET /audit`: writes, refusals and sessions, newest first; of a tenant, or of all. */
 import { seenBy, type AuditLine } from '../../schemas/api/audit/line.ts';
 import { decodePastCursor, encodePastCursor, type PastCursor } from '../../schemas/api/cursor.ts';
 import { compareEvents } from '../../schemas/event-id.ts';
@@ -53,11 +53,11 @@ const isWanted =
     );
   };
 
-/** Whether a line of one partition is older than the last that was given. */
+/** True if a line of one partition is older than the last that was given. */
 const isOlder = (cursor: PastCursor | undefined, { id }: AuditLine): boolean =>
   cursor === undefined || cursor.id === '' || compareEvents(id, cursor.id) < 0;
 
-/** Whether a line lies before the last that was given, in a stream of many partitions. */
+/** True if a line lies before the last that was given, in a stream of many partitions. */
 const liesBefore = (cursor: PastCursor | undefined, { at, item }: Placed<AuditLine>): boolean =>
   cursor?.at === undefined || at === undefined || at < cursor.at || isOlder(cursor, item);
 

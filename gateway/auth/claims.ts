@@ -24,7 +24,7 @@ export interface Issuer {
   readonly tenantClaim: string;
   /** Tenants that its tokens may name: names, or prefixes that end in `*`. */
   readonly tenants: readonly string[];
-  /** Whether its tokens may have scopes of the operator API. */
+  /** True if its tokens may have scopes of the operator API. */
   readonly operators: boolean;
   readonly scopes: ScopeRules;
 }
@@ -36,7 +36,7 @@ export interface Identity {
   /** The words that limit the token; with none, everything of the tenant is open. */
   readonly scopes: readonly string[];
   readonly tokenId: string | undefined;
-  /** What the log calls the token: its `jti`, or the key and the beginning of the token's hash. */
+  /** Name of the token in the log: its `jti`, or the key and the beginning of the token's hash. */
   readonly tokenName: string;
   /** 0 for a token without `iat`: every matching revocation covers it. */
   readonly issuedAtS: number;
@@ -44,8 +44,8 @@ export interface Identity {
 }
 
 /**
- * What a token in a URL granted when the request came, and the token's hash, by which actors know
- * it.
+ * The grant of a token in a URL when the request arrived, and the token's hash, by which actors
+ * know it.
  */
 export interface TokenGrant extends PeerGrant {
   readonly tokenHash: string;
@@ -76,8 +76,8 @@ export type Claims = Static<typeof Claims>;
 const claimsCheck = Compile(Claims);
 
 /**
- * How far the clocks of issuer and gateway may differ. Not for `exp`, which is checked on every
- * request.
+ * Allowed difference between the clocks of issuer and gateway. It does not apply to `exp`, which is
+ * checked on every request.
  */
 export const clockToleranceS = 5;
 

@@ -77,7 +77,7 @@ function sameOrigin(origin: string, host: string | undefined): boolean {
   return (url.protocol === 'http:' || url.protocol === 'https:') && url.host === expected && expected !== '';
 }
 
-/** Whether the page that made the request is one of ours, as its browser says. */
+/** Checks whether the request came from a page of ours, by the headers that its browser sets. */
 export const isOwnOrigin = ({ origin, host }: RequestHeaders): boolean =>
   origin !== undefined && sameOrigin(origin, host);
 

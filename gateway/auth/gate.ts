@@ -39,13 +39,13 @@ export interface GateOptions {
   readonly publicRates: RateLimiter;
   readonly clients: ClientAddresses;
   readonly meters: Meters;
-  /** Whether it is known which of a tenant's tokens are revoked. */
+  /** The state of a tenant's revocations at this gateway. */
   readonly knowledgeOf: (tenant: TenantId) => Knowledge;
 }
 
 export const unauthenticated: Admission = { kind: 'refused', result: failure('unauthenticated') };
 const unavailable: Admission = { kind: 'refused', result: failure('unavailable') };
-/** Whether the token is revoked is unknown: 503 and not 401, because it may be valid. */
+/** It is unknown whether the token is revoked: 503 and not 401, because it may be valid. */
 const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
   unheard: unavailable,
   damaged: {
@@ -65,9 +65,9 @@ const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
 };
 
 /**
- * What a failure counts against, besides the client. Each kind has its own budget, so that junk of
- * one kind does not lock out others behind a shared address. `key <id>`: wrong signatures that name
- * this published key. `url token <hash>`: a token that was valid before.
+ * The budget that a failure counts against, besides the client's. Each kind has its own budget, so
+ * that junk of one kind does not lock out others behind a shared address. `key <id>`: wrong
+ * signatures that name this published key. `url token <hash>`: a token that was valid before.
  */
 export type FailureKind = `key ${string}` | 'url token' | `url token ${string}` | OwnToken;
 
@@ -133,7 +133,7 @@ export class Gate {
     return { kind: 'refused', result: { ...rateLimited(retryAfter), headers: this.rateHeaders(tenant) } };
   }
 
-  /** What answers say of the tenant's rate (draft-ietf-httpapi-ratelimit-headers). */
+  /** Headers about the tenant's rate (draft-ietf-httpapi-ratelimit-headers). */
   rateHeaders(tenant: TenantId): readonly string[] {
     const { left, quota, windowS, fullS } = this.#options.tenantRates.budget(tenant);
     const policy = `"tenant";q=${quota};w=${windowS}`;
@@ -186,7 +186,7 @@ export class Gate {
           meters.authFailure('revocations unknown');
           return unknown[knowledge];
         }
-        // What the owner reported may have come after the verdict, which took its time.
+        // A revocation may have arrived while the signature was being verified.
         if (!verifier.stillGood(identity)) return this.#refuse('revoked');
         return (
           this.limitedByTenant(identity.tenant) ?? {

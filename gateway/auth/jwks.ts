@@ -6,7 +6,7 @@ export type VerificationKey = Awaited<ReturnType<typeof importJWK>>;
 
 export interface KeySet {
   readonly size: number;
-  /** Undefined: no key of that id fits the algorithm. Rejects if the key is damaged. */
+  /** `undefined` if no key of that id fits the algorithm. Rejects if the key is damaged. */
   find(keyId: string, algorithm: Algorithm): Promise<VerificationKey> | undefined;
 }
 

@@ -20,7 +20,7 @@ export type KeyAnswer =
   /** It is unknown whether the issuer has such a key. */
   | { readonly kind: 'unavailable' };
 
-/** Where the keys of an issuer come from. */
+/** Finds the keys of an issuer. */
 export interface KeyFinder {
   find(keyId: string, algorithm: Algorithm): Promise<KeyAnswer>;
 }
@@ -66,7 +66,7 @@ function fromFile(path: string): Read {
   };
 }
 
-/** How often each source is read: a file takes only a `stat`, a URL a request to its server. */
+/** Intervals between reads: a file takes only a `stat`, a URL a request to its server. */
 const paceOf = (source: KeySource) =>
   source.kind === 'file'
     ? { read: fromFile(source.path), freshMs: limits.jwksFilePollMs, unknownKidMs: 0 }

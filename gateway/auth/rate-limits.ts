@@ -69,8 +69,8 @@ export class RateLimiter {
   }
 
   /**
-   * How many requests have room now, of how many in how many seconds, and the seconds until all of
-   * them have room again. As this gateway sees it: others may have admitted more.
+   * The remaining requests, the quota and its window in seconds, and the seconds until the quota is
+   * full again. As this gateway sees it: others may have admitted more.
    */
   budget(key: string): {
     readonly left: number;
@@ -94,7 +94,7 @@ export class RateLimiter {
     bucket.common = Math.max(-this.#rate.burst, bucket.common - amount);
   }
 
-  /** How many tokens were taken here since the last call, by key. */
+  /** Returns the number of tokens taken here since the last call, by key. */
   tellUntold(): Map<string, number> {
     const taken = new Map<string, number>();
     for (const key of this.#untold) {

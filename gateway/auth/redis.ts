@@ -193,7 +193,7 @@ export function partitionOfDoorbell(message: Buffer): number | undefined {
   return /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** Whether this is one of the first `most` calls of its second. */
+/** Returns a function that is true for the first `most` calls of each second. */
 export function perSecond(most: number, clock: Clock): () => boolean {
   let second = -1;
   let calls = 0;
@@ -205,16 +205,16 @@ export function perSecond(most: number, clock: Clock): () => boolean {
   };
 }
 
-/** What a gateway knows of a tenant's common count. */
+/** A tenant's common count, as this gateway last read it. */
 interface Count {
   readonly sum: number;
-  /** When the gateway last told Redis to keep the count. */
+  /** When the gateway last renewed the expiry of the count in Redis. */
   readonly keptAtMs: number;
 }
 
 /**
- * Whether to tell Redis to keep a count, after `added` made it `sum`: half of its life is over, or
- * it may be new there, without an end.
+ * True if a count, which `added` made `sum`, needs a new expiry in Redis: half of its life is over,
+ * or it may be new there and have no expiry.
  */
 export const isLapsing = (known: Count | undefined, sum: number, added: number, nowMs: number): boolean =>
   known === undefined || sum <= added || nowMs - known.keptAtMs >= limits.redisCountTtlSeconds * 500;
@@ -223,8 +223,8 @@ export const isLapsing = (known: Count | undefined, sum: number, added: number, 
  * Each gateway adds the number of requests that it admitted to a tenant's common count, and reads
  * the sum. Growth of the sum beyond its own part comes from the other gateways. A forged higher sum
  * costs a tenant no more than the limiter lets a charge take; a forged lower sum makes each gateway
- * limit rates by itself. Redis is told to keep a count when that is new, and then once in half of
- * its life: with each addition, that was half of all commands.
+ * limit rates by itself. A count's expiry is set when it is new, and renewed once in half of its
+ * life: doing so with each addition made half of all commands.
  */
 function shareRates(commands: Guarded, { clusterId, tenantRates, clock, log }: SharedMemoryOptions): NodeJS.Timeout {
   const { redis } = commands;

@@ -33,14 +33,14 @@ const revocationReadMs = 5 * seconds;
 
 export type FeedClient = Pick<PartitionClient, 'partitions' | 'partitionFor' | 'ask'>;
 
-/** Whether a tenant's revocations are known; `damaged` and `too_many` concern this tenant alone. */
+/** The state of a tenant's revocations here; `damaged` and `too_many` concern this tenant alone. */
 export type Knowledge = 'known' | 'unheard' | 'damaged' | 'too_many';
 
-/** What one owner has reported. */
+/** The reports of one owner. */
 interface Heard {
   readonly doorbell: Doorbell;
   isComplete: boolean;
-  /** `next` of the last page; null: ask for all. */
+  /** `next` of the last page; `null` to ask for all. */
   after: string | null;
   readonly unreadable: Set<TenantId>;
   /** Tenants whose revocations did not fit. */
@@ -78,12 +78,12 @@ export class RevocationFeed {
     this.#heard = Array.from({ length: client.partitions }, nothingHeard);
   }
 
-  /** Whether every partition has answered. */
+  /** True if every partition has answered. */
   complete(): boolean {
     return this.#heard.every(({ isComplete }) => isComplete);
   }
 
-  /** Whether the revocations of this tenant are known. */
+  /** The state of this tenant's revocations here. */
   knowledgeOf(tenant: TenantId): Knowledge {
     const heard = this.#heard[this.#client.partitionFor(tenant)];
     if (heard?.isComplete !== true) return 'unheard';

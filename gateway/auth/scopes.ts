@@ -11,12 +11,12 @@ export const isOfOperator = (word: string): boolean =>
   word === everything || word.startsWith('operator:') || word.startsWith(networkPrefix);
 
 const knownScope = new RegExp(keyScopePattern);
-/** Whether a word opens anything. */
+/** Checks whether a word is a known scope. */
 export const isScope = (word: string): boolean => knownScope.test(word);
 
-/** Where an issuer's tokens have their scopes, and which words of them are about other programs. */
+/** The claim in which an issuer's tokens have their scopes, and the scopes of other programs. */
 export interface ScopeRules {
-  /** Undefined: the claims of RFC 8693 and RFC 9068, and those that issuers have in their place. */
+  /** `undefined` stands for the claims of RFC 8693 and RFC 9068, and the usual substitutes. */
   readonly claim: string | undefined;
   readonly ignore: readonly string[];
 }

@@ -25,14 +25,14 @@ export interface UrlTokensOptions {
   readonly counted: (route: string, reason: 'none' | 'token' | 'session') => void;
 }
 
-/** What a token's text says by itself. */
+/** The content of a token's text. */
 interface UrlToken {
   readonly scope: TokenScope;
   readonly partition: number;
   readonly hash: string;
 }
 
-/** What an admission needs of a request besides its head. */
+/** The parts of a request that an admission needs besides its head. */
 export interface UrlTokenRequest {
   readonly route: string;
   readonly origin: Origin;

@@ -92,7 +92,7 @@ export class Verifier {
     return this.stillGood(cached.verdict.identity) ? cached.verdict : this.#whyNot(cached.verdict.identity);
   }
 
-  /** Whether this gateway verified the signature before, even if it must verify it again by now. */
+  /** True if this gateway verified the signature before, even if it must verify it again by now. */
   provedBefore(token: string): boolean {
     return this.#cache.peek(keyOf(token)) !== undefined;
   }

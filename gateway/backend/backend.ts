@@ -34,14 +34,14 @@ import { connectSharedMemory, type RedisAccess, type SharedMemory } from '../aut
 const gatewayAnsweredMs = 7500;
 
 export interface BackendOptions {
-  /** Undefined: there is no Redis. */
+  /** `undefined` without Redis. */
   readonly redis: RedisAccess | undefined;
-  /** The cluster that must be on the NATS servers; undefined: any. */
+  /** The cluster that must be on the NATS servers; `undefined` allows any. */
   readonly expectedId: string | undefined;
   readonly requestDeadlineMs: number;
   readonly revocations: Revocations;
   readonly tenantRates: RateLimiter;
-  /** Undefined: nothing is traced. */
+  /** `undefined` if nothing is traced. */
   readonly tracer?: Tracer | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -141,7 +141,7 @@ export class Backend {
     return this.#up?.client.partitions;
   }
 
-  /** In which containers have addresses; undefined: the cluster is not known yet. */
+  /** The ranges of containers' addresses; `undefined` until the cluster is known. */
   tenantRanges(): TenantRanges | undefined {
     return this.#up?.ranges;
   }

@@ -23,7 +23,7 @@ export interface ClusterWait {
   readonly answers?: Answers;
 }
 
-/** Why the gateway can't serve this cluster; undefined if it can. */
+/** The reason why the gateway can't serve this cluster; `undefined` if it can. */
 const faultOf = ({ id }: Cluster, expectedId: string | undefined): string | undefined =>
   expectedId === undefined || id === expectedId
     ? undefined

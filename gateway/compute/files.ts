@@ -37,7 +37,7 @@ function pagesOf<T>(items: readonly T[], bytesOf: (item: T) => number): T[][] {
 }
 
 export interface Files {
-  /** Undefined: all are there. Else the refusal. */
+  /** `undefined` if all are stored, otherwise the refusal. */
   store(call: Call, contents: Contents): Promise<Outcome | undefined>;
   /** A document that an owner answered, with the contents of its files. */
   shown(call: Call, outcome: Outcome, known?: Contents): Promise<Outcome>;

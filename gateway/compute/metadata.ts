@@ -1,4 +1,4 @@
-/** What containers have beside what runs, such as labels, for lists that name containers. */
+/** Metadata of containers, such as labels, for lists that name containers. */
 import type { AskOwner, LaneKind } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isMetadataEvent, type Event } from '../../schemas/api/event.ts';
@@ -35,8 +35,8 @@ export async function metadataOf(
 }
 
 /**
- * Metadata for one who follows events. It is asked for once a container, and again after an event
- * of its change; a bounded part of it is remembered.
+ * Metadata for a client that follows events. The owner is asked once for each container, and again
+ * after an event about its metadata. A bounded part is remembered.
  */
 export class FollowedMetadata {
   readonly #known = new Map<ContainerId, Partial<Metadata>>();

@@ -35,7 +35,7 @@ export interface ContainerRoutesOptions extends Writer {
   readonly newContainerId: () => ContainerId;
 }
 
-/** Undefined: its cursor is none. */
+/** `undefined` if its cursor is not valid. */
 function pageOf(call: CallOf<'container.list' | 'container.overview'>) {
   const { limit, cursor, label } = call.query;
   const before = cursor === undefined ? null : decodeCursor(cursor);

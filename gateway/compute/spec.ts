@@ -57,7 +57,7 @@ export function specRoutes(options: SpecRoutesOptions) {
 
   const put: HandlerOf<'spec.put'> = (call) => write(call, call.body);
 
-  /** Of what was read; where it has changed meanwhile, it is read again. */
+  /** Patches the document that it has read, and reads it again if it has changed meanwhile. */
   const patch: HandlerOf<'spec.patch'> = async (call) => {
     const { when } = call.origin;
     for (let attempt = 0; attempt < limits.sealAttempts; attempt++) {

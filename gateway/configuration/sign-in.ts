@@ -97,13 +97,13 @@ export function signInOf(configuration: GatewayConfiguration): SignInSettings | 
   };
 }
 
-/** How long a session lasts. @throws ConfigurationError */
+/** Lifetime of a session, in milliseconds. @throws ConfigurationError */
 export function sessionLifeOf({ SIGN_IN_SESSION: ms, AUTH_TOKEN_LIFE_MAX: max }: GatewayConfiguration): number {
   if (ms > max) throw fault('SIGN_IN_SESSION must not be longer than AUTH_TOKEN_LIFE_MAX');
   return ms;
 }
 
-/** Undefined: there are none. @throws ConfigurationError */
+/** `undefined` without one-time links. @throws ConfigurationError */
 export function linkFolderOf(configuration: GatewayConfiguration): string | undefined {
   const { SIGN_IN_LINK_FOLDER: folder, NODE_ENV: environment } = configuration;
   if (folder !== undefined && environment === 'production') {

@@ -1,6 +1,6 @@
 /**
- * What requests say about ETags: conditions of writes, and of files and declarations that are sent
- * only if they have changed.
+ * ETags in requests: conditions of writes, and of files and declarations that are sent only if they
+ * have changed.
  */
 import { createHash } from 'node:crypto';
 import type { Conditions } from '../../schemas/api/etag.ts';
@@ -15,7 +15,7 @@ const etagOf = (content: string | Uint8Array): string =>
 /** A header without any ETag names none that a resource could have. */
 const tagsIn = (header: string): string[] => header.match(/\*|(?:W\/)?"[^"]*"/g) ?? [];
 
-/** The preconditions of a request; undefined: it has none. */
+/** The preconditions of a request; `undefined` if it has none. */
 export function conditionsIn({ ifMatch, ifNoneMatch }: RequestHeaders): Conditions | undefined {
   if (ifMatch === undefined && ifNoneMatch === undefined) return undefined;
   return {

@@ -22,7 +22,7 @@ export interface Result {
   readonly retryAfterSeconds?: number;
   /** Further headers, or replacements of the usual ones: name, value, name, value... */
   readonly headers?: readonly string[];
-  /** What the owner says of the resource. */
+  /** The owner's data for headers about the resource. */
   readonly head?: ResourceHead;
 }
 

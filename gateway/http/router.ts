@@ -16,7 +16,7 @@ export type Match<R extends Route> =
   | {
       readonly kind: 'route';
       readonly route: R;
-      /** Undefined: one of them can be no name, so the path names nothing. */
+      /** `undefined` if one of them is no valid name: the path then names nothing. */
       readonly params: Readonly<Record<string, string>> | undefined;
     }
   /** The table has the path, but not with this method. */
@@ -45,7 +45,7 @@ const newNode = <R extends Route>(): Node<R> => ({
  */
 const areaOf = (segments: readonly string[]): string => segments.slice(0, segments[1] === 'v2' ? 3 : 2).join('/');
 
-/** Where the last segment ends: one slash at the end of a path means nothing. */
+/** The end of the last segment; one slash at the end of a path has no meaning. */
 const endOf = (path: string): number => (path.length > 1 && path.endsWith('/') ? path.length - 1 : path.length);
 
 const segmentsOf = (path: string): string[] => path.slice(1, endOf(path)).split('/');

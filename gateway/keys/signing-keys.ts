@@ -43,7 +43,7 @@ export interface SigningKeysOptions {
   readonly log: Log;
 }
 
-/** What a token of the cluster says. */
+/** The claims of a token that the cluster signs. */
 export interface OwnClaims {
   /** `jti`: of a key, or of a session. */
   readonly id: string;

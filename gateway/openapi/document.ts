@@ -70,7 +70,7 @@ function successHeaders(route: Route, code: SuccessCode): Json {
 const hasLocation = ({ method, made }: Route, code: SuccessCode): boolean =>
   code === 'see_other' || (code === 'created' && (made !== undefined || method === 'PUT'));
 
-/** What a route answers with as one of its media types. */
+/** The schema of a route's answer in one of its media types. */
 function fileSchema({ data }: Route, media: string): unknown {
   if (media === 'application/json') return data;
   return media === eventStream ? framesOf(data) : { type: 'string' };

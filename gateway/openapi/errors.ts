@@ -81,7 +81,7 @@ function headersOf(status: number): Json {
   return requestId;
 }
 
-/** How an error is said: as JSON to programs, as a page to people. */
+/** The form of an error: JSON for programs, a page for people. */
 type Form = 'json' | 'page';
 
 function responseOf(ofStatus: readonly ErrorCode[], form: Form): Json {

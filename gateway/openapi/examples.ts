@@ -96,7 +96,7 @@ class Examples {
     return fits ?? name;
   }
 
-  /** Whether the value is one of the schema, as far as its type, pattern and values say. */
+  /** Checks the value by the schema's type, pattern and values; other keywords are not checked. */
   #fits(given: unknown, value: unknown): boolean {
     const schema = this.resolve(given);
     const options = schema['anyOf'] ?? schema['oneOf'];

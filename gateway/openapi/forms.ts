@@ -7,7 +7,7 @@
 import { isValues } from '../../lib/values.ts';
 import type { Json } from './references.ts';
 
-/** What a schema is read for. `closed`: an answer of this very release, and no other. */
+/** The use of a schema. `closed`: an answer of this very release, and no other. */
 type Reading = 'asked' | 'parameter' | 'answered' | 'closed';
 
 const prefix = '#/components/schemas/';

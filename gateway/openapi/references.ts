@@ -15,7 +15,7 @@ const textOf = (schema: unknown): string => JSON.stringify(schema);
 /** TypeBox leaves out the type of its values, which generators of clients look for. */
 const isEnumeration = (value: Json): boolean => Array.isArray(value['enum']) && !('type' in value);
 
-/** What says something about the place of a schema, and may stand beside a reference. */
+/** Keywords about the place of a schema, which may stand beside a reference. */
 const annotations = ['description', 'default'] as const;
 
 function withoutAnnotations(schema: Json): Json {

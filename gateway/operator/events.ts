@@ -23,9 +23,9 @@ class AllEventsFollower {
   readonly #events: OperatorEventsOptions['allEvents'];
   readonly #call: Call;
   readonly #subject: string;
-  /** Undefined: nothing was read. */
+  /** `undefined` before the first read. */
   #position: AllPosition | undefined;
-  /** Before it was said. */
+  /** Waits to be sent. */
   #reset: StreamReset | undefined;
 
   constructor({ allEvents }: OperatorEventsOptions, call: Call) {

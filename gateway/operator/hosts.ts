@@ -19,7 +19,7 @@ import { askAll, listOfAll, type AskerOfAll } from './lists.ts';
 /** Time that a gateway waits for the owners that count the containers of a host. */
 const drainAskMs = 2000;
 
-/** Undefined: one of them did not answer. */
+/** `undefined` if one of them did not answer. */
 export function mergeDrain(outcomes: readonly Outcome[]): DrainShare | undefined {
   if (outcomes.length === 0 || !outcomes.every(succeeded)) return undefined;
   const shares = outcomes.map(({ body }) => decodeAnswer('host.drain', body).data);
@@ -56,7 +56,7 @@ export function hostRoutes(options: HostRoutesOptions) {
     return created({ host, join_token: joinToken, expires_at: expiresAt }, outcome);
   };
 
-  /** What all partitions have on the host; undefined: not all have answered. */
+  /** The drain of the host over all partitions; `undefined` if not all have answered. */
   const drainOf = async (call: Call, of: HostKey): Promise<DrainShare | undefined> => {
     const deadlineMs = Math.min(call.deadlineMs, clock.monotonicMs() + drainAskMs);
     const asked = askAll(options, { deadlineMs }, (partition) => ({

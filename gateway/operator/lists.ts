@@ -13,7 +13,7 @@ import { failure, type Result } from '../http/respond.ts';
 type KeyList = 'host.list' | 'tenant.list';
 type ItemOf<List extends KeyList> = AnswerOf<List>['data'][number];
 
-/** Who can ask every partition. */
+/** Asks every partition. */
 export interface AskerOfAll {
   readonly ask: AskOwner;
   /** Undefined until the cluster is known. */

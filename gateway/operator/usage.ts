@@ -27,7 +27,7 @@ type Call = CallOf<'usage.find'>;
 
 interface Rows {
   readonly rows: OperatorUsage[];
-  /** Where the next page begins; undefined: there is none. */
+  /** Cursor of the next page; `undefined` if this is the last. */
   readonly next: string | undefined;
 }
 

@@ -5,7 +5,7 @@ import type { Admission } from '../auth/gate.ts';
 import { shortHash } from '../auth/verifier.ts';
 import type { Exchange } from '../http/engine/engine.ts';
 
-/** Who made a request with credentials. */
+/** The caller of a request with credentials. */
 export type Caller = Exclude<Admission, { readonly kind: 'refused' }>;
 
 export const tenantOfCaller = (caller: Caller) =>
@@ -13,7 +13,7 @@ export const tenantOfCaller = (caller: Caller) =>
 
 export interface Finished {
   readonly requestId: string;
-  /** Undefined: the request is not traced. */
+  /** `undefined` if the request is not traced. */
   readonly traceId?: string | undefined;
   readonly route: string;
   readonly caller: Caller | undefined;

@@ -1,4 +1,6 @@
-/** Who makes the request, whether the tenant has room for it, and whether there is such a path. */
+/**
+ * Admission of a request: its caller, the tenant's share of seats, and refusals of unknown paths.
+ */
 import type { Admission } from '../auth/gate.ts';
 import type { Handled } from '../call.ts';
 import { notFound, permitRefusals, wrongMethod } from '../http/refusals.ts';

@@ -1,4 +1,4 @@
-/** Whether a request's path, body and query are valid, and whether its caller may make it. */
+/** Checks of a request's path, body and query, and of its caller's scopes. */
 import { Compile } from 'typebox/compile';
 import type { TSchema } from 'typebox';
 import { DecodeError, decodeJson } from '../../lib/decode.ts';
@@ -64,10 +64,10 @@ const openList = 0x5b;
 const openMap = 0x7b;
 
 /**
- * Whether JSON holds more keys and items than a bound, found without parsing it: the values that a
- * parser makes take up to a hundred times as much memory as their bytes. For text that is not JSON
- * the count means nothing; the parser refuses it. Counts commas and opening brackets: the first
- * value of a list or map follows its opening bracket, every other one a comma.
+ * True if JSON has more keys and items than a bound. Does not parse: the values that a parser makes
+ * take up to a hundred times as much memory as their bytes. For text that is not JSON the count
+ * means nothing; the parser refuses it. Counts commas and opening brackets: the first value of a
+ * list or map follows its opening bracket, every other one a comma.
  */
 export function hasMoreValues(json: Uint8Array, max: number): boolean {
   if (json.byteLength <= max) return false;
@@ -123,7 +123,7 @@ export function check(route: AppRoute, queryText: string, body: unknown): Checke
   return { ok: false, faults: { ...(query.ok ? {} : query.faults), ...(valid.ok ? {} : valid.faults) } };
 }
 
-/** The refusal of a caller who may not call the route; undefined for one who may. */
+/** The refusal of a caller who may not call the route; `undefined` for one who may. */
 export function refusalOf(
   { identity, crossSite, isOfOurs }: Extract<Admission, { readonly kind: 'admitted' }>,
   route: Pick<Route, 'access' | 'scopes' | 'upgrades'>,

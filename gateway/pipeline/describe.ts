@@ -1,6 +1,6 @@
 /**
- * What an answer says in its headers of what it is about: the ETag and the generation of the
- * resource, where it is, and what the client should know of its request. Pure.
+ * Headers of an answer about its resource: ETag, generation, location, and warnings about the
+ * request. Pure.
  */
 import { succeeded, type Handled } from '../call.ts';
 import { isKnown } from '../http/conditional.ts';

@@ -119,7 +119,7 @@ export class Dispatcher {
     }
   }
 
-  /** What follows the steps, whichever of them has answered. */
+  /** Runs after the steps, whichever of them has answered. */
   #settle(request: RequestContext, handled: Handled): void {
     const settled = audit(request, handled);
     if (settled === undefined) this.#answer(request, handled);

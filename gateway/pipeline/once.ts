@@ -14,10 +14,10 @@ import { conflict, invalid, type Result } from '../http/respond.ts';
 import { SealError, type Vault } from '../vault/vault.ts';
 import type { AppRoute } from './app-route.ts';
 
-/** What keeps answers, and gives them again. */
+/** Dependencies of kept answers. */
 export interface OnceOptions {
   readonly ask: AskOwner;
-  /** Undefined: this gateway has no keys, and makes no secrets. */
+  /** `undefined` if this gateway has no vault keys; it then makes no secrets. */
   readonly vault: Vault | undefined;
 }
 
@@ -58,7 +58,10 @@ function keeping(call: Call, once: Once, vault: Vault | undefined): Call {
   return { ...call, origin: { ...call.origin, repeatable: once }, keep };
 }
 
-/** The answer of the first time, or why it is not given; undefined: there was none. */
+/**
+ * The answer to the first request with this key, or why it is not given again; `undefined` if this
+ * is the first.
+ */
 async function earlier(route: AppRoute, call: Call, once: Once, { ask, vault }: OnceOptions) {
   const question = { type: 'answer.get', tenant: tenantOf(call), ...once, by: askerOf(call), ...call.origin } as const;
   const outcome = await ask('read', question, call.deadlineMs);

@@ -1,5 +1,5 @@
 /**
- * Whether the resource that a path names exists. Asked only if the request has another fault,
+ * Checks whether the resource that a path names exists. Used only if the request has another fault,
  * because the API promises a 404 before a 422.
  */
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';

@@ -22,7 +22,7 @@ import type { OnceOptions } from './once.ts';
 import type { AccessLog, Caller } from './access-log.ts';
 import type { AppRoute } from './app-route.ts';
 
-/** What the steps use, the same for all requests of a gateway. */
+/** The parts of a gateway that the steps of every request use. */
 export interface Server {
   readonly router: Router<AppRoute>;
   readonly gate: Pick<
@@ -33,7 +33,7 @@ export interface Server {
   readonly notes: Pick<AuditNotes, 'settle'>;
   readonly meters: Meters;
   readonly log: Log;
-  /** Undefined: nothing is traced. */
+  /** `undefined` if nothing is traced. */
   readonly tracer?: Tracer | undefined;
   readonly once: OnceOptions;
   readonly clock: Clock;
@@ -73,7 +73,7 @@ export class RequestContext {
   /** The request id, and where the request is traced: part of every ask for it. */
   origin: Origin;
   span: Span | undefined = undefined;
-  /** What the path names; undefined until `findRoute`, and for a path that is too long. */
+  /** The route of the path; `undefined` until `findRoute`, and for a path that is too long. */
   match: Match<AppRoute> | undefined = undefined;
   params: Call['params'] = noParams;
   access: Access = 'public';

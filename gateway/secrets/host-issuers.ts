@@ -44,8 +44,8 @@ function readAccount(path: string): Account {
 
 export interface HostIssuers {
   /**
-   * Whether the account HOSTS issued a user's JWT: its `iss`, and its `issuer_account` if a signing
-   * key is the `iss`.
+   * True if the account HOSTS issued a user's JWT, which has `issuer` as its `iss`, and `account`
+   * as its `issuer_account` if a signing key is the `iss`.
    */
   has(issuer: string, account: string | undefined): boolean;
 }

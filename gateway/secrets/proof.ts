@@ -1,4 +1,4 @@
-/** Whether the enrolled agent of a host has asked for a value (lib/nats/host-proof.ts). */
+/** Checks that the enrolled agent of a host has asked for a value (lib/nats/host-proof.ts). */
 import Type from 'typebox';
 import { decoder, DecodeError } from '../../lib/decode.ts';
 import { hostUserName } from '../../lib/nats/host-credentials.ts';
@@ -29,7 +29,7 @@ export interface Proving {
   readonly nowMs: number;
 }
 
-/** Why the proof does not hold, in words for the agent's log; undefined: it holds. */
+/** The fault of the proof, in words for the agent's log; `undefined` if it is valid. */
 export function faultOfProof({ sender, ask, proof, issuers, nowMs }: Proving): string | undefined {
   const [head = '', body = '', signature = ''] = proof.jwt.split('.');
   let claims: ReturnType<typeof decodeClaims>;

@@ -253,7 +253,7 @@ export class UnsealService {
     return refused('refused', message ?? code);
   }
 
-  /** Undefined: it does not open here. Another gateway may have its key. */
+  /** `undefined` if it does not open here. Another gateway may have its key. */
   #open({ tenant, secret, registry = '' }: OfContainer, { version, sealed, username }: Found): Buffer | undefined {
     const place: SecretPlace =
       secret === undefined
@@ -302,7 +302,7 @@ const unsigned =
   'the agent of this host is of an older release, which does not sign its asks: upgrade the agent (docs/upgrades.md)';
 const limited = (message: string): Answered => ['limited', { ok: false, error: 'unavailable', message }];
 
-/** What an owner says in an error. */
+/** The message of an owner's error. */
 function messageIn(body: string): string | undefined {
   return body === '' ? undefined : decodeError(Buffer.from(body)).message;
 }

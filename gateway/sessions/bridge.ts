@@ -23,7 +23,7 @@ export interface BridgeParts {
   readonly tunnel: Tunnel;
   readonly framing: Framing;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Whether the token that opened the session is still valid. */
+  /** True while the token that opened the session is valid. */
   readonly isStillGood: () => boolean;
 }
 
@@ -31,7 +31,7 @@ export interface Passed {
   readonly end: SessionEnd;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** Null: the host has not said one. */
+  /** `null` if the host has not sent one. */
   readonly exitCode: number | null;
 }
 
@@ -39,9 +39,9 @@ export class Bridge implements ClientSocketListener, TunnelPort {
   readonly #parts: BridgeParts;
   #socket: ClientSocket | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** What the client has sent and the host has no room for yet; `end`: it sends no more. */
+  /** Data of the client that the host has no room for yet; `end` if the client sends no more. */
   readonly #waiting: (Uint8Array | 'end')[] = [];
-  /** How much more the client may send, and how much of it the client does not know yet. */
+  /** Bytes that the client may still send, and those of them that it has not heard of yet. */
   #allowed: number = limits.tunnelWindowBytes;
   #unsaid = 0;
   /** Sent to the client, and perhaps not read yet. */

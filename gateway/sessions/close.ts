@@ -1,4 +1,4 @@
-/** Why a session ended, or was not opened, as its client hears it. Pure. */
+/** The WebSocket close that tells a client why its session ended or was not opened. Pure. */
 import { closeCodes } from '../../schemas/api/sessions/control.ts';
 import type { SessionEnd } from '../../schemas/wire/session.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -1,11 +1,11 @@
-/** Whether a WebSocket handshake fits a route, and the answer where it does not. Pure. */
+/** Checks that a WebSocket handshake fits its route. Pure. */
 import type { SessionProtocol } from '../../schemas/api/sessions/control.ts';
 import type { Handshake } from '../http/engine/sockets/handshake.ts';
 import { failure, type Result } from '../http/respond.ts';
 
 const version = '13';
 
-/** Undefined: it fits. */
+/** Returns `undefined` if it fits, otherwise the refusal. */
 export function judgeHandshake(handshake: Handshake | undefined, protocol: SessionProtocol): Result | undefined {
   if (handshake?.version !== version) {
     return {

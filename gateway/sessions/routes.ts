@@ -37,7 +37,7 @@ const nothingPassed = { bytesIn: 0, bytesOut: 0, exitCode: null };
 interface Session {
   readonly kind: 'exec' | 'forward' | 'run';
   readonly about: Pick<SessionAbout, 'exec' | 'forward'>;
-  /** Undefined: it goes on without WebSocket. */
+  /** `undefined` if it goes on without WebSocket. */
   readonly protocol: SessionProtocol | undefined;
   /** Joins the client to the tunnel, until the session is over. */
   readonly join: (tunnel: Tunnel, isStillGood: () => boolean) => Promise<Joined>;

@@ -19,7 +19,7 @@ export interface RunParts {
   readonly tunnel: Pick<Tunnel, 'attach' | 'took' | 'tookControl' | 'end'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly timeoutMs: number;
-  /** Whether the token that asked is still valid. */
+  /** True while the token that asked is valid. */
   readonly isStillGood: () => boolean;
 }
 

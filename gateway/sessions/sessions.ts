@@ -55,7 +55,7 @@ const noPermit = noPermitFor('sessions');
 export interface SessionsParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
-  /** Whether the token that opened a session is still valid. */
+  /** True while the token that opened a session is valid. */
   readonly stillGood: (identity: Identity) => boolean;
 }
 
@@ -103,7 +103,7 @@ export class Sessions {
     void this.#watch(nc);
   }
 
-  /** What is under way when a connection breaks may be lost. */
+  /** Ends all sessions if the connection breaks: messages in flight may be lost. */
   async #watch(nc: NatsConnection): Promise<void> {
     for await (const { type } of nc.status()) {
       if (type === 'disconnect') this.#endAll({ reason: 'lost', message: 'the gateway lost its connection to NATS' });

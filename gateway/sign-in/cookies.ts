@@ -9,7 +9,7 @@ import type { RequestHeaders } from '../http/engine/guard.ts';
  * and where not every browser keeps a `Secure` cookie.
  */
 export class Cookies {
-  /** Whether a session has a twin: only a `Secure` cookie may have its prefix. */
+  /** True if a session has a twin: only a `Secure` cookie may have its prefix. */
   readonly isSecure: boolean;
 
   constructor(publicUrl: string | undefined) {

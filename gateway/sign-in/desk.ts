@@ -1,4 +1,4 @@
-/** What every way to sign in shares. */
+/** Parts that all kinds of sign-in share. */
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { failure } from '../http/respond.ts';
@@ -36,7 +36,7 @@ export function noTenant(subject: string, tenant: TenantId | null): string {
   return `you are ${which} here (your name at the identity provider is ${subject}); ask the operator to add you`;
 }
 
-/** When a choice began: when the provider said who the person is. */
+/** The beginning of a choice: the time at which the provider identified the person. */
 export const chosenFromMs = ({ untilMs }: { readonly untilMs: number }): number => untilMs - limits.signInChoiceMs;
 
 export const subjectOf = ({ sub }: ProviderClaims): string => (typeof sub === 'string' ? sub : '');

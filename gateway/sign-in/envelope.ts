@@ -1,6 +1,6 @@
 /**
- * What a gateway must remember during a sign-in, given to the browser or the command line to keep:
- * sealed, for one step, and for a time. Any gateway with the same vault keys opens it (A1).
+ * State of a sign-in, which the browser or the command line keeps: sealed, for one step, and for a
+ * limited time. Any gateway with the same vault keys opens it (A1).
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import Type, { type Static, type TSchema } from 'typebox';

@@ -1,4 +1,4 @@
-/** From what an identity provider says of a person to tenants and scopes, by rules. Pure. */
+/** Maps an identity provider's claims about a person to tenants and scopes, by rules. Pure. */
 import { isTenantId, type TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { isOfOperator } from '../auth/scopes.ts';
@@ -9,7 +9,8 @@ interface ForAll {
   readonly claim: string;
   readonly scopes: readonly string[];
   /**
-   * Whether sessions of a command line get these scopes. Undefined: all but those of the operator.
+   * True if sessions of a command line get these scopes. `undefined` gives them all but those of
+   * the operator.
    */
   readonly device: boolean | undefined;
 }
@@ -70,6 +71,6 @@ export function grantsOf(rules: readonly Rule[], claims: ProviderClaims, by: Sig
     .sort((one, other) => (one.tenant < other.tenant ? -1 : 1));
 }
 
-/** Whether a rule looks at a claim that is not here. */
+/** True if a rule looks at a claim that is missing. */
 export const lacksClaims = (rules: readonly Rule[], claims: ProviderClaims): boolean =>
   rules.some(({ claim }) => !Object.hasOwn(claims, claim));

@@ -1,4 +1,4 @@
-/** What people see during a sign-in. Pure. */
+/** The pages of a sign-in. Pure. */
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { Identity } from '../auth/claims.ts';
 import { escaped, page } from '../http/html.ts';

@@ -29,7 +29,7 @@ export interface SignInSettings {
   readonly scopes: string;
   readonly rules: readonly Rule[];
   readonly publicUrl: string;
-  /** Undefined: command lines do not sign in. */
+  /** `undefined` if command lines do not sign in. */
   readonly deviceLifeMs: number | undefined;
 }
 
@@ -40,7 +40,7 @@ export type Answer<T> =
   /** The provider does not answer, or does not take this gateway for its client. */
   | { readonly kind: 'unavailable' };
 
-/** What a sign-in that has begun must find again at its end. */
+/** Values that a sign-in makes at its beginning and checks at its end. */
 export interface Secrets {
   readonly state: string;
   readonly nonce: string;
@@ -72,7 +72,7 @@ async function boundedFetch(url: string, options: client.CustomFetchOptions): Pr
   return new Response(chunks.length === 0 ? null : Buffer.concat(chunks), { status, headers });
 }
 
-/** Undefined: no answer, or one that says nothing about this sign-in. */
+/** `undefined` if there was no answer, or one that says nothing about this sign-in. */
 function refusalIn(error: unknown): string | undefined {
   if (error instanceof client.AuthorizationResponseError) return error.error;
   if (error instanceof client.ResponseBodyError) {
@@ -101,7 +101,7 @@ export class Provider {
     this.#options = options;
   }
 
-  /** Where a person signs in. */
+  /** The URL at which a person signs in. */
   async loginUrl(redirectUri: string, { state, nonce, verifier }: Secrets): Promise<Answer<string>> {
     return this.#begin(async (configuration) => {
       const url = client.buildAuthorizationUrl(configuration, {
@@ -116,7 +116,7 @@ export class Provider {
     });
   }
 
-  /** What the provider says of the person who comes back with this URL. */
+  /** The provider's claims about the person who comes back with this URL. */
   async redeem(url: URL, { state, nonce, verifier }: Secrets): Promise<Answer<ProviderClaims>> {
     return this.#finish(async (configuration) => {
       const tokens = await client.authorizationCodeGrant(configuration, url, {
@@ -144,7 +144,7 @@ export class Provider {
     });
   }
 
-  /** What the ID token lacks may be at the userinfo endpoint. */
+  /** Claims that the ID token lacks may be at the userinfo endpoint. */
   async #claimsOf(
     configuration: client.Configuration,
     tokens: client.TokenEndpointResponse & client.TokenEndpointResponseHelpers,

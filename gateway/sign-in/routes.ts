@@ -16,7 +16,7 @@ export interface SignInRoutesOptions extends Omit<SessionsOptions, 'deviceLifeMs
   readonly vault: Vault | undefined;
   readonly gate: Pick<Gate, 'admit' | 'addressOf'>;
   readonly clock: Clock;
-  /** Undefined: nobody signs in. */
+  /** `undefined` if nobody signs in. */
   readonly settings: SignInSettings | undefined;
   readonly publicUrl: string | undefined;
   readonly linkFolder: string | undefined;

@@ -21,9 +21,9 @@ export interface SessionHandlerOptions {
   readonly gate: Pick<Gate, 'admit'>;
   readonly cookies: Cookies;
   readonly sessions: PersonSessions;
-  /** Whether an identity provider is configured. */
+  /** True if an identity provider is configured. */
   readonly canSignIn: boolean;
-  /** Undefined: there are no one-time links. */
+  /** `undefined` without one-time links. */
   readonly linkFolder: string | undefined;
   readonly nowMs: () => number;
 }

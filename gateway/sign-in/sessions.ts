@@ -27,12 +27,12 @@ export interface Session {
   readonly expiresAtMs: number;
 }
 
-/** How a person proved who they are. */
+/** The proof of a person's identity. */
 export interface Proof {
   readonly by: 'browser' | 'device' | 'link';
   /** When the provider said so. A revocation that came later ends the session. */
   readonly atMs: number;
-  /** Where a sign-in by device was begun: that may have been somebody else. */
+  /** Address at which a sign-in by device was begun, perhaps by somebody else. */
   readonly from?: string | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface SessionsOptions extends Writer {
   readonly lifeMs: number;
   /** The same for a command line. */
   readonly deviceLifeMs: number;
-  /** Whether a session in a browser has a twin of its cookie. */
+  /** True if a session in a browser has a twin of its cookie. */
   readonly hasTwins: boolean;
 }
 
@@ -138,7 +138,7 @@ export class PersonSessions {
     return outcome.code === 'conflict' ? noRoom : outcome;
   }
 
-  /** Undefined: every gateway refuses its token within a second. */
+  /** `undefined` if every gateway refuses its token within a second. */
   async end(call: Call, identity: Identity, tokenId: string): Promise<Result | undefined> {
     const { ask, announceRevocation, clock, tokenLifeMaxMs, log } = this.#options;
     const { tenant, subject, expiresAtS } = identity;

@@ -26,7 +26,7 @@ type Call = CallOf<'container.stats' | 'container.stats.stream'>;
 /** The route that streams has no such parameter. */
 const wantsOne = ({ query, ...call }: Call): boolean => 'follow' in query && wantsAnswer({ ...call, query });
 
-/** Where the container runs, as its owner says; the owner checks the tenant (A6). */
+/** Asks the owner for the container's host; the owner checks the tenant (A6). */
 const placeOf = (options: StatsRouteOptions, call: Call, kind: LaneKind, deadlineMs: number): Promise<Outcome> =>
   options.ask(
     kind,
@@ -140,14 +140,14 @@ class StatsFollower {
   }
 }
 
-/** Undefined: its host says that the container does not run, and its owner that it does. */
+/** `undefined` if the host says that the container does not run, and the owner that it does. */
 async function once(options: StatsRouteOptions, call: Call): Promise<Handled | undefined> {
   const outcome = await placeOf(options, call, 'read', call.deadlineMs);
   if (!succeeded(outcome)) return outcome;
   const share = watch(options, call, outcome);
   const follower = new StatsFollower(options, call, share);
   try {
-    // What refuses it is an answer over HTTP; after the first frame there are only ends.
+    // A refusal is an HTTP answer; after the first frame, a stream can only end.
     const first = await firstOf(share, options, call);
     if ('code' in first) return share.ended()?.reason === 'not_running' ? undefined : first;
     if (wantsOne(call)) return ok(first.stats);

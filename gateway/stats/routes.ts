@@ -1,4 +1,4 @@
-/** What containers use now, what they used, and what VPN peers sent. */
+/** Handlers for current and past usage of containers, and for the traffic of VPN peers. */
 import type { Handlers } from '../call.ts';
 import { statsHandler, type StatsRouteOptions } from './handler.ts';
 import { peerTraffic, type PeerTrafficOptions } from './peer-traffic.ts';

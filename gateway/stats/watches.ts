@@ -1,6 +1,6 @@
 /**
- * What containers use now, as their hosts say it: one session with the host for each container that
- * somebody at this gateway watches, however many watch it (ADR 39).
+ * The current usage of containers, as their hosts report it. All watchers of a container at this
+ * gateway share one session with its host (ADR 39).
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
@@ -27,9 +27,9 @@ export interface Sample {
 
 /** One watcher's share of a watch. */
 export interface WatchShare {
-  /** The newest sample; undefined: there is none, or it is old. */
+  /** The newest sample; `undefined` if there is none, or if it is old. */
   newest(): Sample | undefined;
-  /** Why no more samples come; undefined: they do. */
+  /** The reason why no more samples come; `undefined` while they do. */
   ended(): SessionEnd | undefined;
   /** Calls back at each sample and at the end, until the returned function is called. */
   listen(ring: () => void): () => void;

@@ -1,7 +1,7 @@
 /**
  * The events of all tenants, as the stream EVENTS has them. Events of one partition are in their
  * order there; those of several have none but that of the stream, so a place is a position in it.
- * What its owner has not published yet comes a moment later than its tenant sees it.
+ * An event that its owner has not published yet comes a moment later here than to its tenant.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
@@ -19,13 +19,13 @@ export interface TenantEvent extends PlacedEvent {
   readonly tenant: TenantId;
 }
 
-/** What a frame's id names: an event, and where the stream has it. */
+/** The content of a frame's id: an event and its position in the stream. */
 export interface EventPlace {
   readonly seq: number;
   readonly id: string;
 }
 
-/** How far a reader has read. */
+/** The position of a reader. */
 export interface AllPosition {
   /** Position in the stream to read from next. */
   readonly next: number;
@@ -91,7 +91,7 @@ export class AllEventReader {
     return { ...newAmong(this.#eventsIn(messages), { ...from, next }), more: pending > 0 };
   }
 
-  /** Where a follower continues that was last given the event at this place. */
+  /** The position of a follower that last got the event at this place. */
   async resume(subject: string, place: EventPlace | undefined): Promise<Resumed<AllPosition>> {
     const first = await this.#reader.firstFrom(subject, 1);
     const [oldest] = first === undefined ? [] : this.#eventsIn([first]);
@@ -104,8 +104,8 @@ export class AllEventReader {
   }
 
   /**
-   * Why a follower can't go on behind the place; undefined: it can. Messages that are gone from
-   * there may have had others behind them.
+   * The reason why a follower can't go on behind the place; `undefined` if it can. Messages that
+   * are gone from there may have had others behind them.
    */
   async #faultOf({ seq, id }: EventPlace): Promise<'unknown' | 'expired' | undefined> {
     const message = await this.#messageFrom(seq);

@@ -105,7 +105,7 @@ class EventSource {
       wanted: limit + 1,
     };
     const found = await this.#options.events.past(range);
-    // What only the owner has comes after all of the stream.
+    // Events that only the owner has come after all of the stream.
     const end = order === 'asc' ? (found.items.at(-1)?.at ?? cursor?.at) : undefined;
     const beside = order === 'asc' && found.next !== undefined ? [] : recent.events.filter(isOfPage);
     const all = [...found.items, ...beside.map((item) => ({ item, at: end }))];
@@ -143,14 +143,15 @@ class EventSource {
 }
 
 interface EventWish extends Omit<Past, 'isReversed'> {
-  /** Undefined: all. */
+  /** `undefined` for all. */
   readonly types: readonly string[] | undefined;
   readonly cursor: PastCursor | undefined;
   readonly limit: number;
 }
 
 /**
- * Where a follower continues: at the newest event, after what the client names, or after a page.
+ * The place where a follower continues: at the newest event, after the one that the client names,
+ * or after a page.
  */
 type Place =
   | { readonly kind: 'newest' }
@@ -168,7 +169,7 @@ class EventFollower {
   readonly #source: EventSource;
   readonly #limit: number;
   #place: Place;
-  /** Before it was said. */
+  /** Waits to be sent. */
   #reset: StreamReset | undefined;
 
   constructor(options: EventRoutesOptions, source: EventSource, call: Call, limit: number) {

@@ -35,7 +35,7 @@ function* authorsIn(runs: EventAuthors): Generator<Author | null, void, void> {
 }
 
 /**
- * How far a reader has read. A tenant's events come from one partition, in order. After a crash the
+ * The position of a reader. A tenant's events come from one partition, in order. After a crash the
  * last ones are published again, so events up to the newest one that the reader was given are
  * repetitions.
  */
@@ -61,7 +61,7 @@ export interface EventPage {
 }
 
 export interface NewestEvents extends EventPage {
-  /** Where the page of older events begins; undefined: there are none. */
+  /** The beginning of the page of older events; `undefined` if there are none. */
   readonly older: PastCursor | undefined;
 }
 
@@ -72,7 +72,7 @@ const frameIdPattern = /^(?:\d{1,15}\.)?(\d{1,6}-\d{1,15}-\d{1,6})$/;
 export const eventIdIn = (lastEventId: string): string | undefined => frameIdPattern.exec(lastEventId)?.[1];
 
 /**
- * Whether a follower can go on behind an event. Pure.
+ * The reason why a follower can't go on behind an event; `undefined` if it can. Pure.
  * @param oldest that is kept, with its partition
  * @param last entry that was committed; a later one was undone by a restore, and its number is used
  *   again
@@ -111,7 +111,7 @@ const positionAt = (next: number, events: readonly PlacedEvent[]): EventPosition
 const placedAt = (events: readonly Event[], seq: number): readonly PlacedEvent[] =>
   events.map((event) => ({ seq, event }));
 
-/** Events that the stream may not show yet, as their owner has told them. */
+/** Events of their owner that the stream may not show yet. */
 export interface Recent extends Pick<RecentEvents, 'more' | 'last'> {
   readonly events: readonly Event[];
 }
@@ -172,7 +172,7 @@ export function placedIn({ sequence: seq, head, data }: ReadMessage, onMalformed
 
 /** The newest events that the stream has. */
 export interface NewestStored extends EventPage {
-  /** Whether the stream has no older ones. */
+  /** True if the stream has no older ones. */
   readonly isWhole: boolean;
 }
 
@@ -216,7 +216,7 @@ export class EventReader {
   }
 
   /**
-   * Where a follower continues that was last given this event; undefined: its client named none.
+   * The position of a follower that last got this event; `undefined` if its client named none.
    * @param recent the owner's events from the oldest on
    */
   async resume(

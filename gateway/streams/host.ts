@@ -25,8 +25,8 @@ export interface Showing {
 }
 
 /**
- * What rings a doorbell: messages on a subject, which may have wildcards, or a function that is
- * given the ring, and returns how to silence it.
+ * The source of a doorbell's rings: messages on a subject, which may have wildcards, or a function
+ * that gets the ring, and returns a function that silences it.
  */
 export type Bell = string | ((ring: () => void) => () => void);
 
@@ -39,7 +39,7 @@ export interface FollowOptions {
   readonly show: () => Promise<Showing>;
 }
 
-/** How often streams and waits look without a doorbell. */
+/** Intervals at which streams and waits look without a doorbell. */
 export interface Polls {
   readonly streamMs: number;
   readonly waitMs: number;
@@ -63,7 +63,7 @@ export interface StreamHostDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly meters: Meters;
-  /** Whether the token that opened a stream is still valid. */
+  /** True while the token that opened a stream is valid. */
   readonly stillGood: (identity: Identity) => boolean;
   readonly polls: Polls;
 }

@@ -38,7 +38,7 @@ class LogFollower {
   readonly #call: CallOf<LogRoute>;
   readonly #limit: number;
   readonly #lastEventId: string | undefined;
-  /** Before it was said. */
+  /** Waits to be sent. */
   #reset: StreamReset | undefined;
   #position: LogPosition | undefined;
   #quietSinceMs: number;

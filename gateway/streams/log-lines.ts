@@ -30,7 +30,7 @@ export function lastLinesOf(block: Uint8Array, count: number): LogLine[] {
   return entries !== undefined && isRising(entries) ? entries.map(lineOf) : linesOf(block);
 }
 
-/** What is between two lines. A text cannot contain it, because JSON escapes a quote in a text. */
+/** Separator of two lines. A text cannot contain it, because JSON escapes a quote in a text. */
 const between = Buffer.from('},{"ts":"');
 const end = Buffer.from(']}');
 const bracket = '['.charCodeAt(0);

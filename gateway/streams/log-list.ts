@@ -3,9 +3,9 @@
  * subjects of their own, one for each host where it ran, and no read of a stream without a consumer
  * takes several subjects. So a page is made of a page of each container.
  *
- * What a page costs is bounded: by the number of containers, by the blocks that it looks at in all,
- * and by the reads of all such pages at a time. It holds the lines of the containers that are read
- * now, and one page beside.
+ * The cost of a page is bounded: by the number of containers, by the blocks that it looks at in
+ * all, and by the reads of all such pages at a time. It holds the lines of the containers that are
+ * read now, and one page beside.
  */
 import { createSemaphore } from '../../lib/semaphore.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';

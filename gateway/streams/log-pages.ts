@@ -18,23 +18,23 @@ export interface LogWish {
   readonly untilMs: number | undefined;
   /** Text that a line must have in it. */
   readonly contains: string | undefined;
-  /** The number of the last line that was looked at; undefined: none was. */
+  /** The number of the last line that was looked at; `undefined` if none was. */
   readonly after: number | undefined;
   readonly limit: number;
-  /** Blocks of each host to look at, at most; absent: as many as a page does. */
+  /** Blocks of each host to look at, at most; by default as many as a page does. */
   readonly blocks?: number;
 }
 
 export interface LogPastPage {
   readonly entries: readonly LogEntry[];
-  /** What `after` is for the next page; undefined: there is none. */
+  /** `after` of the next page; `undefined` if there is none. */
   readonly next: number | undefined;
 }
 
 /** Microseconds of a line's number in a millisecond. */
 export const perMs = 1000;
 
-/** Which lines are of the page or a later one. */
+/** Returns a filter for the lines of the page and of later ones. */
 export function isWished({ order, sinceMs, untilMs, contains, after }: LogWish): (entry: LogEntry) => boolean {
   return ({ seq, line }) =>
     (after === undefined || (order === 'asc' ? seq > after : seq < after)) &&
@@ -77,7 +77,7 @@ export interface Named {
   readonly name: string;
 }
 
-/** What `after` of one container's page is, where the page of several begins behind a place. */
+/** `after` of one container's page, if the page of several begins behind a place. */
 export function afterOf(place: LogPlace | undefined, order: Order, id: ContainerId): number | undefined {
   if (place === undefined) return undefined;
   const isLookedAt = place.id === '' || (order === 'asc' ? id <= place.id : id >= place.id);
@@ -89,7 +89,7 @@ export function afterOf(place: LogPlace | undefined, order: Order, id: Container
 export interface Joined {
   /** One more than a page has, at most. */
   readonly entries: readonly ContainerLogEntry[];
-  /** The lines of each container are known up to this number; undefined: all are. */
+  /** The lines of each container are known up to this number; `undefined` if all are. */
   readonly end: number | undefined;
 }
 
@@ -113,7 +113,7 @@ export function joined(
 
 export interface JoinedPage {
   readonly entries: readonly ContainerLogEntry[];
-  /** Where the next page begins; undefined: there is none. */
+  /** The beginning of the next page; `undefined` if there is none. */
   readonly next: LogPlace | undefined;
 }
 

@@ -19,7 +19,7 @@ import type { Resumed } from './sse.ts';
 import { SubjectReader } from './subject-reader.ts';
 import { TailReader } from './tails.ts';
 
-/** How far a follower has read the lines of one host. */
+/** A follower's position in the lines of one host. */
 export interface HostPosition {
   /** Position in the stream to read from next. */
   readonly next: number;
@@ -144,7 +144,7 @@ export class LogReader {
     };
   }
 
-  /** Where a follower continues that has last seen the line `seq`; undefined: it named none. */
+  /** The position of a follower that has last seen the line `seq`; `undefined` if it named none. */
   async resume(
     tenant: TenantId,
     id: ContainerId,

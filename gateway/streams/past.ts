@@ -12,9 +12,9 @@ import type { SubjectReader } from './subject-reader.ts';
 const readsAtOnce = 8;
 /** Positions of the stream that a page looks at first; then more and more. */
 const firstWindow = 256;
-/** How far apart the positions are between which a time lies. */
+/** Distance of the positions between which a time lies. */
 const boundaryWidth = 16;
-/** How much a window grows, and how many messages of the subject are many for one. */
+/** Factor by which a window grows, and the numbers of messages that are many or few for one. */
 const growth = 8;
 const many = 512;
 const few = 32;
@@ -22,13 +22,13 @@ const few = 32;
 /** `asc`: the oldest first. */
 export type Order = 'asc' | 'desc';
 
-/** An item of a message, and the message's position in the stream; undefined: not there yet. */
+/** An item of a message, and the message's position in the stream; `undefined` if not there yet. */
 export interface Placed<T> {
   readonly item: T;
   readonly at: number | undefined;
 }
 
-/** How what lies in a stream is read, and how far its times are from those of its storage. */
+/** A kind of stream: its items, and the distance of their times from those of their storage. */
 export interface PastKind<T> {
   itemsOf(message: ReadMessage): readonly T[];
   /** An item may be stored so long before its own time: clocks differ. */
@@ -48,19 +48,19 @@ export interface PastRange<T> {
   /** Times in milliseconds; what is of `toMs` is not in the range. */
   readonly fromMs: number | undefined;
   readonly toMs: number | undefined;
-  /** The first position to look at; undefined: where the range begins. */
+  /** The first position to look at; by default the beginning of the range. */
   readonly at: number | undefined;
   readonly matches: (placed: Placed<T>) => boolean;
-  /** How many items are wanted. */
+  /** Number of items wanted. */
   readonly wanted: number;
-  /** Messages to look at, at most; absent: as many as a page of this kind does. */
+  /** Messages to look at, at most; by default as many as a page of this kind does. */
   readonly messages?: number;
 }
 
 export interface PastFound<T> {
   /** In the order of the range, as they lie in the stream; all that match up to `next`. */
   readonly items: readonly Placed<T>[];
-  /** The first position that was not looked at; undefined: there is none. */
+  /** The first position that was not looked at; `undefined` if there is none. */
   readonly next: number | undefined;
   /** The item that was looked at last, whether it matches or not. */
   readonly edge: T | undefined;
@@ -166,8 +166,8 @@ export class PastReader<T> {
   }
 
   /**
-   * Where the first item of this time or later is: between two positions that are close to each
-   * other, however late it was stored.
+   * Two positions close to each other, between which the first item of this time or later is,
+   * however late it was stored.
    */
   async #boundary(subject: string, ms: number, { timeOf }: { readonly timeOf: (item: T) => number }) {
     let low = await this.#reader.firstSince(subject, ms - this.#kind.aheadMs);

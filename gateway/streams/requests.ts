@@ -1,4 +1,4 @@
-/** What the handlers of logs, events and waits share. */
+/** Parts that the handlers of logs, events and waits share. */
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 import type { Log } from '../../lib/log.ts';
@@ -28,7 +28,10 @@ export type Traced =
 /** Routes about the past of one container. */
 export type TracedRoute = 'container.logs' | 'container.events' | 'container.logs.stream' | 'container.events.stream';
 
-/** Where the container has run, and whether it is gone; the owner checks the tenant (A6). */
+/**
+ * The hosts that the container has run on, and whether it is gone; the owner checks the tenant
+ * (A6).
+ */
 export async function traceOf(
   { ask }: { readonly ask: AskOwner },
   call: CallOf<TracedRoute>,
@@ -46,7 +49,7 @@ export async function traceOf(
   return { ok: true, trace: decodeAnswer('container.trace', outcome.body).data };
 }
 
-/** Whether the request wants an answer now, not a stream. */
+/** True if the request wants an answer now, not a stream. */
 export const wantsAnswer = ({ query, exchange }: CallOf<ListRoute | 'container.stats'>): boolean =>
   !query.follow || exchange.head.method === 'HEAD';
 
@@ -64,9 +67,9 @@ export interface Past {
 }
 
 /**
- * What a list is about.
+ * The part of the past that a list asks for.
  * @param filters the filters of this route, by their names
- * @returns undefined: the newest, of every kind
+ * @returns `undefined` for the newest, of every kind
  */
 export function pastOf(
   { query }: CallOf<ListRoute | 'log.list'>,

@@ -21,7 +21,7 @@ export class SharedReads<T> {
     return (line.next ??= line.underWay.then(begin, begin));
   }
 
-  /** How many things are being read. */
+  /** Number of reads under way. */
   get size(): number {
     return this.#lines.size;
   }

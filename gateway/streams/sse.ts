@@ -5,7 +5,7 @@ import type { EndReason, StreamReset } from '../../schemas/api/frames.ts';
 const streamRetryMs = 2000;
 
 export interface Frame {
-  /** What a client sends back as `Last-Event-ID`. */
+  /** The value that a client sends back as `Last-Event-ID`. */
   readonly id?: string;
   readonly event?: string;
   /** JSON: no line break in it. */

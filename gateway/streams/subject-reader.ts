@@ -23,8 +23,8 @@ const tailWindowGrowth = 8;
  */
 const growth = { min: 2, max: 8, margin: 1.25 } as const;
 /**
- * How many times more messages than needed a read may return: with a smaller number, finding its
- * start takes more requests.
+ * Ratio of messages that a read may return to those that are needed: with a smaller one, finding
+ * its start takes more requests.
  */
 const slack = 3;
 
@@ -57,7 +57,7 @@ export class SubjectReader {
     return this.#batch(subject, { seq }, limits.streamReadMessages);
   }
 
-  /** How many messages there are from a position on. */
+  /** Number of messages from a position on. */
   async countFrom(subject: string, seq: number): Promise<number> {
     const { messages, pending } = await this.#batch(subject, { seq }, 1);
     return messages.length + pending;

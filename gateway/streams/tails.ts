@@ -14,13 +14,13 @@ import type { SubjectReader } from './subject-reader.ts';
 export interface Tail<T> {
   /** Oldest first, each once. */
   readonly items: readonly T[];
-  /** Whether no older items are in the stream. */
+  /** True if no older items are in the stream. */
   readonly isWhole: boolean;
   /** Position in the stream to read from next. */
   readonly next: number;
 }
 
-/** What a stream's messages hold. */
+/** The content of a stream's messages. */
 export interface ItemKind<T> {
   /** The newest items of these messages, at least `limit` if there are as many. */
   newestIn(messages: readonly ReadMessage[], limit: number): readonly T[];
@@ -33,7 +33,7 @@ export interface ItemKind<T> {
 }
 
 interface Kept<T> extends Tail<T> {
-  /** When all of it was read from the stream: a time of the monotonic clock. */
+  /** The time of the last full read from the stream, by the monotonic clock. */
   readonly readAtMs: number;
 }
 
@@ -64,12 +64,12 @@ export class Tails<T> {
     return kept.isWhole || kept.items.length >= limit ? kept : undefined;
   }
 
-  /** Keeps what was read from the stream from `startMs` on. */
+  /** Keeps a tail that was read from the stream from `startMs` on. */
   keep(subject: string, tail: Tail<T>, startMs: number): void {
     this.#kept.set(subject, { ...tail, readAtMs: startMs });
   }
 
-  /** Keeps what replaces a tail; what is old in it stays as old. */
+  /** Keeps a tail in place of another; it is no fresher than that one. */
   replace(subject: string, before: Tail<T>, tail: Tail<T>): void {
     const kept = this.#kept.get(subject);
     if (kept === before) this.#kept.set(subject, { ...tail, readAtMs: kept.readAtMs });

@@ -43,7 +43,7 @@ interface Read {
 
 const idOf = ({ epoch, revision }: WatchPosition): string => `${epoch}.${revision}`;
 
-/** Undefined: it is none of a frame of ours. */
+/** `undefined` if it is not the id of a frame of ours. */
 export function positionIn(lastEventId: string): WatchPosition | undefined {
   const [, epoch, revision] = /^(\d{1,15})\.(\d{1,15})$/.exec(lastEventId) ?? [];
   return epoch === undefined ? undefined : { epoch: Number(epoch), revision: Number(revision) };
@@ -108,7 +108,7 @@ const fromTheStart: Place = { kind: 'all', before: null };
 class Watcher {
   readonly #read: (from: From) => Promise<Read>;
   readonly #clock: Clock;
-  /** The reason for which it begins again, before it has said so. */
+  /** The reason for which it begins again, until that is sent. */
   #reset: ResetReason | undefined;
   #place: Place;
   #toldAtMs: number;

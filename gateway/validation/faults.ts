@@ -9,7 +9,7 @@ export type Validated<T> =
   | {
       readonly ok: true;
       readonly value: T;
-      /** What the client should know of a request that is right (header `Longshore-Warning`). */
+      /** A warning about a valid request (header `Longshore-Warning`). */
       readonly warning?: string | undefined;
     }
   | { readonly ok: false; readonly faults: FieldErrors };

@@ -31,7 +31,7 @@ import {
 import { dnsName, hostOf } from '../../schemas/host-name.ts';
 import { isInterfaceOfOthers, isWordOfCommands } from '../../schemas/interface-name.ts';
 
-/** `tenants` undefined: the body does not name any. */
+/** `tenants` is `undefined` if the body does not have the field. */
 export type AskedSettings = Omit<NetworkSettings, 'tenants'> & Partial<Pick<NetworkSettings, 'tenants'>>;
 
 export interface NetworkToMake {
@@ -159,7 +159,7 @@ export type OtherNetwork = Pools & Pick<NetworkView, 'name' | 'endpoint' | 'wire
 
 /**
  * Faults that a network of an older release may have, and keeps: only what `before` does not have
- * is refused. `before` undefined: the network is new.
+ * is refused. `before` is `undefined` if the network is new.
  * @param others networks whose rules and interfaces its own may meet, on one VPN server
  */
 export function newFaults(

@@ -21,7 +21,7 @@ import { withoutJoiners } from '../../lib/validation/joiners.ts';
 import { parseExpiry, parseTimestamp } from './timestamp.ts';
 import { limits } from '../../schemas/limits.ts';
 
-/** A new peer as its tenant describes it. `network` null: the default one. */
+/** A new peer as its tenant describes it. `network` is `null` for the default one. */
 export interface PeerSettings {
   readonly name: string;
   readonly network: NetworkName | null;

@@ -70,7 +70,7 @@ function readOne(known: ParameterSchema, text: string, form?: string): Read {
 /** Any other name could not stand in a header as it is. */
 const plainName = /^[\w-]{1,40}$/;
 
-/** What is wrong, by name: the route has no such parameter, or it came twice and is no list. */
+/** Faults by name: the route has no such parameter, or it came twice and is no list. */
 function strangersIn(given: URLSearchParams, parameters: Readonly<Record<string, QueryParameter>>): FieldErrors {
   const known = Object.keys(parameters);
   const isList = (name: string): boolean => (parameters[name]?.schema as ParameterSchema).type === 'array';
@@ -86,7 +86,7 @@ function strangersIn(given: URLSearchParams, parameters: Readonly<Record<string,
   return faults;
 }
 
-/** The value of `Longshore-Warning`; undefined: nothing is wrong. */
+/** The value of `Longshore-Warning`; `undefined` if nothing is wrong. */
 function warningOf(strangers: FieldErrors): string | undefined {
   const named = Object.entries(strangers).filter(([name]) => plainName.test(name));
   const words = named.slice(0, limits.parametersNamed).map(([name, [fault = '']]) => `"${name}" ${fault}`);

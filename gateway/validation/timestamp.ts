@@ -23,7 +23,7 @@ export function parseTimestamp(text: string): number | undefined {
 
 type Bound = readonly [name: string, text: string | undefined];
 
-/** A period of a query, either end of which may be absent, and what is wrong with it. */
+/** A period of a query, either end of which may be absent, and its faults. */
 export function periodIn(
   [startName, start]: Bound,
   [endName, end]: Bound,

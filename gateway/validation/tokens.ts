@@ -9,7 +9,7 @@ import { parseExpiry } from './timestamp.ts';
 
 export interface PeerTokenSettings {
   readonly scope: TokenScope;
-  /** Null: the default life of such tokens. */
+  /** `null` for the default life of such tokens. */
   readonly expiresAtMs: number | null;
 }
 
@@ -28,7 +28,7 @@ export function validatePeerToken(body: unknown, nowMs: number): Validated<PeerT
 }
 
 export interface PeerLinkSettings {
-  /** Null: the default life of links. */
+  /** `null` for the default life of links. */
   readonly expiresAtMs: number | null;
 }
 
@@ -50,7 +50,7 @@ export function validatePeerLink(body: unknown, nowMs: number): Validated<PeerLi
 export interface KeySettings {
   readonly name: string;
   readonly scopes: readonly string[];
-  /** Null: as long as a token may live. */
+  /** `null` for the longest life of a token. */
   readonly expiresAtMs: number | null;
 }
 

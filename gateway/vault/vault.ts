@@ -54,7 +54,7 @@ export function parseVaultKeys(text: string): VaultKey[] {
 }
 
 /**
- * Why a secret does not open. `unknown_key`: its key was not given. `damaged`: it was changed, cut,
+ * A secret does not open. `unknown_key`: its key was not given. `damaged`: it was changed, cut,
  * moved from another place, or sealed under another key with the same id.
  */
 export class SealError extends Error {
@@ -132,7 +132,7 @@ function partsOf(sealed: Sealed): Parts {
   return { keyId, wrapped, data };
 }
 
-/** What a client is told where this gateway has no vault. */
+/** Error message of a gateway without a vault. */
 export const noVaultKeys = 'this gateway has no vault keys; the operator must set VAULT_KEYS or VAULT_KEYS_FILE';
 
 export class Vault {

@@ -44,7 +44,7 @@ export const forageMetrics = {
   }),
 };
 
-/** What the owners said last; empty while one of them is away. */
+/** The newest readings of the owners; empty while one of them is away. */
 interface ForageReadings {
   readonly version: string;
   peers: readonly (readonly [state: string, count: number])[];

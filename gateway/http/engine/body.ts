@@ -63,7 +63,7 @@ export class Bodies {
   }
 }
 
-/** Why the bytes of a body are dropped. */
+/** The reason why the bytes of a body are dropped. */
 type Loss = BodyRefusal | 'unwanted';
 
 type State =
@@ -353,7 +353,7 @@ export class Body {
   }
 
   /**
-   * Whether all of the body has arrived. If not, its bytes may still be on the wire, so the
+   * True if all of the body has arrived. If not, its bytes may still be on the wire, so the
    * connection can't be used again.
    */
   whole(): boolean {

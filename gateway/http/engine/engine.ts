@@ -1,6 +1,6 @@
 /**
- * What the gateway needs of an HTTP server, so that there can be two: uWebSockets.js where its
- * binary loads, node:http elsewhere. The same contract tests run on both.
+ * The gateway's interface to an HTTP server. There are two: uWebSockets.js where its binary loads,
+ * node:http elsewhere. The same contract tests run on both.
  */
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { Body } from './body.ts';
@@ -58,11 +58,11 @@ export interface Exchange {
    * connection ends with the stream.
    */
   stream(reply: Omit<Reply, 'body'>): Sink;
-  /** Undefined: the client does not ask for a WebSocket. */
+  /** `undefined` if the client does not ask for a WebSocket. */
   readonly handshake: Handshake | undefined;
   /**
-   * Goes on with WebSocket, instead of `reply`; for an exchange with a handshake, once. Undefined:
-   * the client has left. The exchange is finished when the WebSocket is closed.
+   * Goes on with WebSocket, instead of `reply`; for an exchange with a handshake, once. Returns
+   * `undefined` if the client has left. The exchange is finished when the WebSocket is closed.
    */
   upgrade(protocol: string, headers: readonly string[], listener: ClientSocketListener): ClientSocket | undefined;
   readonly isUpgraded: boolean;
@@ -81,7 +81,7 @@ export interface EngineOptions {
   /** Further connections are closed as they arrive. */
   readonly connections: number;
   /**
-   * Whether an address is a proxy's; proxies are accepted even if there are too many connections.
+   * True for the address of a proxy; proxies are accepted even if there are too many connections.
    */
   readonly isTrusted: (address: string) => boolean;
 }
@@ -94,7 +94,7 @@ export type EngineName = (typeof engineNames)[number];
 
 export interface HttpEngine {
   readonly name: EngineName;
-  /** How many requests have no complete reply yet. */
+  /** Number of requests that have no complete reply yet. */
   inFlight(): number;
   /** Connections and requests that came so far. */
   arrivals(): number;

@@ -22,7 +22,7 @@ export abstract class EngineExchange implements Exchange {
 
   abstract reply(reply: Reply): void;
   abstract stream(reply: Omit<Reply, 'body'>): Sink;
-  /** `listener` is told when the WebSocket is closed. */
+  /** `listener` hears when the WebSocket is closed. */
   protected abstract goOn(
     protocol: string,
     headers: readonly string[],

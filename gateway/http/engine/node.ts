@@ -61,7 +61,7 @@ function headOf(request: IncomingMessage, url: string, headers: HeaderBag, isMal
   };
 }
 
-/** Goes on with WebSocket; undefined: the client has left. */
+/** Goes on with WebSocket; returns `undefined` if the client has left. */
 type GoOn = EngineExchange['upgrade'];
 
 class NodeExchange extends EngineExchange {

@@ -1,7 +1,7 @@
 /**
- * How a server ends without failing a request that it accepted: it reports that it is not ready and
- * continues to serve while load balancers notice, and each reply now ends its connection. Then it
- * takes no new connections, and waits for the requests in flight.
+ * Graceful shutdown: no accepted request fails. The server reports that it is not ready and
+ * continues to serve while load balancers notice; each reply now ends its connection. Then it takes
+ * no new connections, and waits for the requests in flight.
  */
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Clock } from '../../../lib/time/clock.ts';

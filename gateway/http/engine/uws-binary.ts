@@ -15,7 +15,7 @@ export interface PinnedBinary {
   readonly release: string;
   /** Of the package's `uws.node`, in hexadecimal. */
   readonly sha256: string;
-  /** Whether the release reads freed memory after a handshake (`sockets/uws-cork.ts`). */
+  /** True if the release reads freed memory after a handshake (`sockets/uws-cork.ts`). */
   readonly readsFreedMemory: boolean;
 }
 

@@ -19,10 +19,10 @@ const replyWholeBytes = 64 * KiB;
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
 
-/** Whether a connection is kept or ended after a reply. */
+/** The state of a connection after a reply. */
 type Ending = 'kept' | 'ended';
 
-/** What all exchanges of an engine share. */
+/** State that all exchanges of an engine share. */
 export interface UwsServer {
   readonly keepAliveRefused: () => boolean;
   readonly onFinished: () => void;

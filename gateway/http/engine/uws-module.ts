@@ -34,11 +34,11 @@ export interface HttpRequest {
 export interface HttpResponse {
   writeStatus(status: string): HttpResponse;
   writeHeader(name: string, value: string): HttpResponse;
-  /** False: what was written waits for the client. */
+  /** False if the bytes wait for the client. */
   write(chunk: Writable): boolean;
   end(body?: Writable, closesConnection?: boolean): HttpResponse;
   endWithoutBody(contentLength?: number, closesConnection?: boolean): HttpResponse;
-  /** Whether all that was given has been taken, and whether the whole body has. */
+  /** `taken`: all bytes of the piece were sent. `whole`: so was the whole body. */
   tryEnd(piece: Uint8Array, contentLength: number): [taken: boolean, whole: boolean];
   /** @param listener gets how many bytes of the body have been taken */
   onWritable(listener: (offset: number) => boolean): HttpResponse;
@@ -47,7 +47,7 @@ export interface HttpResponse {
   onData(listener: (piece: ArrayBuffer, isLast: boolean) => void): HttpResponse;
   /** 4 or 16 bytes, or none once the connection has ended. */
   getRemoteAddress(): ArrayBuffer;
-  /** What is written in the callback leaves in one packet. */
+  /** Writes of the callback leave in one packet. */
   cork(write: () => void): HttpResponse;
   upgrade<Data>(data: Data, key: string, protocol: string, extensions: string, context: SocketContext): void;
   /** Ends the connection at once. */

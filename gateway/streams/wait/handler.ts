@@ -24,9 +24,9 @@ export interface WaitRouteOptions {
 type WaitCall = CallOf<'container.wait'>;
 
 /**
- * For how long a container has run without an end, well or unhealthy, as far as is known: since
- * this wait saw it first, or as its owner has measured, which may have changed meanwhile. No wall
- * clock decides.
+ * Time for which a container is known to have run without an end, well or unhealthy: since this
+ * wait saw it first, or as its owner has measured, which may have changed meanwhile. No wall clock
+ * decides.
  */
 export function uptimes(clock: Pick<Clock, 'monotonicMs'>): (view: StatusSeen) => number {
   let run = '';

@@ -1,4 +1,4 @@
-/** Whether a wait has its answer, by a look at the status. Pure. */
+/** Decides from the status whether a wait has its answer. Pure. */
 import { isLooping, type WaitOutcome } from '../../../schemas/api/container.ts';
 import type { ConflictReason } from '../../../schemas/errors.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
@@ -7,7 +7,7 @@ import { decodeAnswer } from '../../../lib/rpc/decode.ts';
 import { succeeded } from '../../call.ts';
 import { conflict, ok } from '../../http/respond.ts';
 
-/** For how long an unhealthy container may become healthy again before it counts as failed. */
+/** Time in which an unhealthy container may become healthy again before it counts as failed. */
 const waitUnhealthyMs = 5000;
 
 export type Goal =
@@ -18,7 +18,7 @@ export type Goal =
       readonly until: 'settled';
       readonly generation: number | undefined;
       readonly stableMs: number;
-      /** Its end alone counts; undefined: if its policy says so. */
+      /** True if its end alone counts; `undefined` leaves that to its policy. */
       readonly isJob?: boolean | undefined;
     };
 
@@ -67,7 +67,10 @@ const ofAStop: ReadonlySet<string> = new Set(['stopping', 'stopped', 'failed']);
 
 type Never = readonly [reason: ConflictReason, message: string];
 
-/** Why the status can not come unless somebody changes the container; undefined: it may. */
+/**
+ * The reason why the status cannot come unless somebody changes the container; `undefined` if it
+ * can.
+ */
 function whyNever(wanted: string, view: StatusSeen): Never | undefined {
   const { status, desired, reason, message } = view;
   if (status === 'removing') return wanted === 'removed' ? undefined : ['removing', 'the container is being removed'];
@@ -90,7 +93,7 @@ function whyNever(wanted: string, view: StatusSeen): Never | undefined {
 const isOf = ({ observed_generation: observed, host_key: host }: StatusSeen, generation: number): boolean =>
   observed !== undefined && (observed >= generation || host === null);
 
-/** What became of the declaration; undefined: that is not known yet. */
+/** The outcome of the declaration; `undefined` until it is known. */
 function settledAs(
   view: StatusSeen,
   {

@@ -47,7 +47,7 @@ export interface Jobs {
       readonly network: string;
       readonly endpoint: string;
       readonly crlUrl: string;
-      /** Whether the authority may certify only this endpoint and the network's peers. */
+      /** True if the authority may certify only this endpoint and the network's peers. */
       readonly nameConstraints: boolean;
       readonly nowMs: number;
     };

@@ -48,7 +48,7 @@ interface Authority {
 export interface CaInput extends Common {
   readonly network: string;
   readonly privateKeyPem: string;
-  /** The only server that it may certify, beside its peers. Undefined: any name. */
+  /** The only server that it may certify, beside its peers. `undefined` allows any name. */
   readonly constrainedTo?: string;
 }
 

@@ -14,7 +14,7 @@ const baseChars = 15;
  */
 const idChars = 8;
 
-/** How such a name ends. */
+/** The end of such a name. */
 const marked = new RegExp(`-[0-9a-f]{${idChars}}$`);
 
 /** Names that Windows reserves for devices, with any extension, and Linux for all interfaces. */

@@ -10,7 +10,7 @@ export interface Links {
   readonly swanctl: string;
 }
 
-/** Whether a URL is safe in a file and a certificate, so that nothing needs escaping. */
+/** Checks whether a URL is safe in a file and a certificate, so that nothing needs escaping. */
 export const isBaseUrl = (url: string): boolean =>
   /^https?:\/\/[A-Za-z0-9.:[\]-]+(?:\/[A-Za-z0-9._~-]+)*$/.test(url) && !url.includes('..');
 

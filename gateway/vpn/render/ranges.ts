@@ -38,15 +38,16 @@ const special: Readonly<Record<Family, readonly Cidr[]>> = {
 };
 
 /**
- * What peers do not reach unless a route opens it: the special ranges, and of IPv6 all that is not
- * global unicast. Halves of everything, such as `8000::/1`, are no wider than these and open none.
+ * Ranges that peers reach only if a route opens them: the special ranges, and of IPv6 all that is
+ * not global unicast. Halves of everything, such as `8000::/1`, are no wider than these and open
+ * none.
  */
 export const reserved: Readonly<Record<Family, readonly Cidr[]>> = {
   4: special[4],
   6: cidrsOf(['::/3', '2001::/32', '2002::/16', '4000::/2', '8000::/1']),
 };
 
-/** Whether the route lies within a special range, as no part of "everything" does. */
+/** True if the route lies within a special range, as no part of "everything" does. */
 export const opensPrivate = (route: Cidr): boolean => special[route.family].some((range) => contains(range, route));
 
 function hostOf(address: string): Cidr {

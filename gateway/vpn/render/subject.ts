@@ -59,7 +59,7 @@ export const withoutIpv6 = (subject: Subject): Subject => ({
 export const usableRoutes = (subject: Subject): readonly string[] =>
   inFamilies(routesOf(subject), subject.peer.ipv6 !== null);
 
-/** Whether all traffic of the peer's address families goes through the tunnel. */
+/** True if all traffic of the peer's address families goes through the tunnel. */
 export const isFullTunnel = (subject: Subject): boolean => {
   const routes = new Set(routesOf(subject));
   return routes.has('0.0.0.0/0') && (subject.peer.ipv6 === null || routes.has('::/0'));

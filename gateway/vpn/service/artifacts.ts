@@ -17,7 +17,7 @@ import { Refusal } from './refusal.ts';
 
 export type Encryption = 'compat' | 'modern';
 
-/** Whether the device's system has IPv6. */
+/** IPv6 on the device's system. */
 export type Ipv6 = 'on' | 'off';
 
 /** Measures how long an artifact takes to make; cached ones are not measured. */

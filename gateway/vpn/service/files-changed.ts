@@ -1,6 +1,6 @@
 /**
- * When the files of a peer changed: with the peer, whose owner says it, or with its network, which
- * another partition owns.
+ * The time at which a peer's files last changed: with the peer, as its owner says, or with its
+ * network, which another partition owns.
  */
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../../lib/decode.ts';
@@ -40,7 +40,7 @@ export async function withFilesChanged(
   return { ...outcome, body: JSON.stringify({ data: shown, ...rest }) };
 }
 
-/** Undefined: its owner does not answer, or there is no such network any more. */
+/** `undefined` if its owner does not answer, or if there is no such network any more. */
 async function networkChangedMs(
   asker: Asker,
   name: NetworkName,

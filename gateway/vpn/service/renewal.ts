@@ -1,4 +1,4 @@
-/** When a certificate is renewed. Pure. */
+/** Rules for the renewal of certificates. Pure. */
 import { limits } from '../../../schemas/limits.ts';
 import type { KeptCertificate } from '../../../schemas/api/network.ts';
 
@@ -13,6 +13,6 @@ export function isRenewalDue(
   return left < lifetimeMs * limits.certificateRenewFraction && notAfterMs - endsMs > limits.certificateGainMs;
 }
 
-/** Whether Apple's devices refuse the certificate of a server: older releases made such ones. */
+/** True if Apple's devices refuse the certificate of a server: older releases made such ones. */
 export const isTooLong = ({ notBeforeMs, notAfterMs }: Pick<KeptCertificate, 'notBeforeMs' | 'notAfterMs'>): boolean =>
   notAfterMs + 1000 - notBeforeMs > limits.certificateSpanMaxMs;

@@ -21,11 +21,11 @@ const tokensIn = (value: string | undefined): string[] =>
 const names = (value: string | undefined, token: string): boolean =>
   tokensIn(value).some((one) => one.toLowerCase() === token);
 
-/** Whether the client wants the connection to end with the reply. */
+/** True if the client wants the connection to end with the reply. */
 export const asksToEnd = ({ connection }: RequestHeaders): boolean => names(connection, 'close');
 
 /**
- * Undefined: it is an ordinary request.
+ * Returns `undefined` for an ordinary request.
  * @param isBare it has no body, which a handshake never has: bytes that follow it are WebSocket's
  */
 export function handshakeOf(method: string, headers: RequestHeaders, isBare: boolean): Handshake | undefined {

@@ -1,7 +1,7 @@
 /**
- * What node:http does with a request that wants another protocol: it takes the connection out of
- * its hands. A WebSocket handshake is then answered by us; any other such request is given back
- * without its wish, because clients may send it with every first request (`h2c`).
+ * Requests that ask for another protocol. node:http hands such a connection over. We answer a
+ * WebSocket handshake; any other such request goes back to node:http as an ordinary one, because
+ * clients may ask so with every first request (`h2c`).
  */
 import { ServerResponse, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -63,7 +63,7 @@ export class NodeSockets {
     });
   }
 
-  /** Undefined: the connection has ended meanwhile. */
+  /** `undefined` if the connection has ended meanwhile. */
   open(
     { request, socket, head }: TakenConnection,
     protocol: string,
@@ -80,7 +80,7 @@ export class NodeSockets {
 function clientSocketOf(ws: WebSocket, socket: Duplex, listener: ClientSocketListener): ClientSocket {
   ws.on('message', (data: RawData, isBinary) => listener.onMessage(data as Buffer, isBinary));
   ws.on('pong', () => listener.onPong());
-  // What it is about is in the close that follows.
+  // The close that follows says why.
   ws.on('error', () => undefined);
   ws.once('close', () => listener.onClose());
   socket.on('drain', () => listener.onDrain());

@@ -14,13 +14,13 @@ import type { HttpResponse, TemplatedApp } from '../uws-module.ts';
 /** The time of a gateway's connection to itself, and between two attempts to have one. */
 const lentCorkMs = 1000;
 
-/** What handshakes are written in. */
+/** Writes handshakes inside a cork. */
 export interface Cork {
   /** Before the routes of the app. */
   register(app: TemplatedApp): void;
   /** Resolves when handshakes can be written. */
   open(url: string): Promise<void>;
-  /** How many connections are not a client's. */
+  /** Number of connections that are not a client's. */
   connections(): number;
   /** Calls `write` once, now. */
   around(response: HttpResponse, write: () => void): void;

@@ -3,7 +3,7 @@ import { limits } from '../../../../schemas/limits.ts';
 import type { WebSocket, WebSocketBehavior } from '../uws-module.ts';
 import type { ClientSocket, ClientSocketListener } from './client-socket.ts';
 
-/** What travels with a connection from the handshake on. */
+/** The data of a connection, set at the handshake. */
 export interface UwsSocketData {
   readonly socket: UwsSocket;
 }
@@ -43,7 +43,7 @@ export class UwsSocket implements ClientSocket {
 
 const sent = 1;
 
-/** What uWS calls for the WebSockets of an app. */
+/** The callbacks of uWS for the WebSockets of an app. */
 export const socketCallbacks: WebSocketBehavior<UwsSocketData> = {
   maxPayloadLength: limits.webSocketMessageBytes,
   maxBackpressure: limits.webSocketBufferBytes,

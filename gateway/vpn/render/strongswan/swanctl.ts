@@ -50,7 +50,7 @@ const serverRekey = { ike: '10h', child: '2h' } as const;
  */
 const baseName = ({ name }: NetworkRecord): string => `longshore-${fitNetworkName(name)}`;
 
-/** What devices reach through the server. */
+/** The routes that devices have through the server. */
 function localRoutes({ settings }: NetworkRecord): readonly string[] {
   const hasIpv6 = settings.ipv6_pool !== null;
   return inFamilies(tunnelRoutes(settings, settings.routes, settings.dns, hasIpv6), hasIpv6);

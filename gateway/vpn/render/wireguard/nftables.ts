@@ -65,7 +65,7 @@ interface Rules {
   readonly network: NetworkRecord;
 }
 
-/** What the network's settings let peers reach, wherever it is. */
+/** Rules that open the resolvers and the proxy of the network's settings, at any address. */
 function services({ family, network }: Rules): Line[] {
   const { address } = words[family];
   const { dns, proxy } = network.settings;

@@ -15,6 +15,6 @@ export const authorityOf = ({ name, ca }: NetworkRecord, vault: Vault) => ({
 });
 
 /**
- * Where the revocation list is; the authority writes this URL into every certificate that it signs.
+ * The URL of the revocation list, which the authority writes into every certificate that it signs.
  */
 export const crlUrl = (publicUrl: string, network: NetworkName): string => `${publicUrl}/api/forage/crl/${network}`;

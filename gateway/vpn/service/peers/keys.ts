@@ -12,11 +12,11 @@ import { authorityOf, crlUrl } from '../networks/authority.ts';
 import { isRenewalDue } from '../renewal.ts';
 import { placeOf, type PeerOwner } from './owner.ts';
 
-/** What a certificate says about its peer. */
+/** The content of a peer's certificate. */
 export interface Certified {
   readonly localId: string;
   readonly network: NetworkRecord;
-  /** Null: the longest life of a certificate. */
+  /** `null` for the longest life of a certificate. */
   readonly expiresAtMs: number | null;
 }
 

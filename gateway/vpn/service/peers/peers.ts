@@ -34,7 +34,7 @@ export interface PeerMakerOptions {
   readonly actors: VpnActors;
   readonly materials: Materials;
   readonly clock: Clock;
-  /** Where phones reach this API, without a slash at the end. */
+  /** URL at which phones reach this API, without a slash at the end. */
   readonly publicUrl: () => string;
   readonly defaultNetwork: NetworkName;
   readonly newPeerId: () => PeerId;
@@ -203,7 +203,9 @@ export class PeerMaker {
     return { network, peer: bodyOf('peer.certify', outcome).data };
   }
 
-  /** A token's text and its stored form. `expiresAtMs` null: the usual life of such tokens. */
+  /**
+   * A token's text and its stored form. `expiresAtMs` is `null` for the usual life of such tokens.
+   */
   newToken(tenant: TenantId, scope: TokenScope, expiresAtMs: number | null): { text: string; token: PeerToken } {
     const { clock, partitionOf, newTokenId } = this.#options;
     const ttlMs = scope === 'download' ? limits.downloadTokenTtlMs : limits.pacTokenTtlMs;
@@ -213,7 +215,9 @@ export class PeerMaker {
     return { text, token };
   }
 
-  /** A link's text and what is stored of it. `expiresAtMs` null: the usual life of links. */
+  /**
+   * A link's text and what is stored of it. `expiresAtMs` is `null` for the usual life of links.
+   */
   newLink(tenant: TenantId, expiresAtMs: number | null): { text: string; link: NewLink } {
     const { clock, partitionOf, newTokenId } = this.#options;
     const insertedAtMs = clock.nowMs();

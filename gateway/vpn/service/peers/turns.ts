@@ -31,7 +31,7 @@ export class TenantTurns {
     }
   }
 
-  /** How many tenants have work under way. */
+  /** Number of tenants that have work under way. */
   get size(): number {
     return this.#lines.size;
   }
