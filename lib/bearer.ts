@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /**
- * Whether a header `Authorization` has one of the tokens (RFC 6750). Compares digests, so that the
+ * True if a header `Authorization` has one of the tokens (RFC 6750). Compares digests, so that the
  * time it takes does not show how much of a token was right.
  */
 export function isBearerOf(tokens: readonly string[], authorization: string | undefined): boolean {

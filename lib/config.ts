@@ -7,12 +7,12 @@ import { isIP, isIPv6 } from 'node:net';
 import { durationText, parseDuration } from './time/duration.ts';
 
 export interface Setting<T> {
-  /** Undefined: the text does not have this form. */
+  /** `undefined` if the text does not have this form. */
   readonly parse: (text: string) => T | undefined;
   readonly form: string;
   readonly doc: string;
-  /** Absent: the setting is required. */
-  readonly fallback?: { readonly value: T; /** As a variable has it; absent: `String`. */ readonly text?: string };
+  /** Absent if the setting is required. */
+  readonly fallback?: { readonly value: T; /** As a variable has it; by default `String`. */ readonly text?: string };
   /** Former names, the latest first; one that starts with `_` is what followed the present name. */
   readonly replaces?: readonly string[];
 }
@@ -51,7 +51,7 @@ export const text = (doc: string, options: Fallback<string> = {}): Setting<strin
 export const checkedText = (doc: string, form: string, isValid: (text: string) => boolean): Setting<string> =>
   setting(form, doc, (value) => (isValid(value) ? value : undefined), {});
 
-/** Null: `off`, which is the default. */
+/** `null` for `off`, which is the default. */
 export const offOr = (doc: string, form: string, isValid: (text: string) => boolean): Setting<string | null> => ({
   parse: (value) => (value === 'off' ? null : isValid(value) ? value : undefined),
   form: `off, or ${form}`,
@@ -62,7 +62,7 @@ export const offOr = (doc: string, form: string, isValid: (text: string) => bool
 export const optionalText = (doc: string): Setting<string | undefined> =>
   setting<string | undefined>('text', doc, (value) => value, { fallback: undefined });
 
-/** @param bounds `off`: the number that `off` stands for; absent: `off` is refused */
+/** @param bounds `off`: the number that `off` stands for; if absent, `off` is refused */
 export const integer = (
   doc: string,
   bounds: { min: number; max: number; off?: number } & Fallback<number>,

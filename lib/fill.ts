@@ -44,7 +44,7 @@ export interface Filled<T, R> {
   readonly values: R[];
   /** Number of items of the source that went in or were left out. */
   readonly passed: number;
-  /** The first item that did not go in; undefined: the source has ended. */
+  /** The first item that did not go in; `undefined` if the source has ended. */
   readonly next: T | undefined;
 }
 

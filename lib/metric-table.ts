@@ -36,7 +36,7 @@ interface Row<L extends Labels> {
   readonly labels: L;
 }
 
-/** How a recorded number changes its series. */
+/** The effect of a recorded number on its series. */
 type Kind = 'counter' | 'gauge' | 'upDownCounter' | 'histogram';
 
 export interface Recorded<K extends Kind = Kind, L extends Labels = Labels> extends Row<L> {

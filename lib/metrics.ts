@@ -110,7 +110,7 @@ export interface MetricsListener {
 const tokenPattern = /^[A-Za-z0-9._~+/-]{16,512}=*$/;
 
 /**
- * Where /metrics listens, as a program's settings say.
+ * The listener of /metrics, by a program's settings.
  * @throws ConfigurationError if the file of tokens cannot be read, or has a malformed token.
  */
 export function metricsListenerOf(given: {

@@ -42,7 +42,7 @@ function parseIpv6(text: string): bigint | undefined {
   return value;
 }
 
-/** Undefined: the text is not an address. */
+/** `undefined` if the text is not an address. */
 export function parseAddress(text: string): { readonly family: 4 | 6; readonly value: bigint } | undefined {
   const family = text.includes(':') ? 6 : 4;
   const value = family === 4 ? parseIpv4(text) : parseIpv6(text);
@@ -66,7 +66,9 @@ export function formatAddress(family: 4 | 6, value: bigint): string {
     : `${groups.slice(0, start).join(':')}::${groups.slice(start + length).join(':')}`;
 }
 
-/** `10.86.0.0/24`; undefined: the text is not a network, or bits after the prefix are set. */
+/**
+ * `10.86.0.0/24`; `undefined` if the text is not a network, or if bits after the prefix are set.
+ */
 export function parseCidr(text: string): Cidr | undefined {
   const [addressText = '', prefixText = '', ...rest] = text.split('/');
   const address = parseAddress(addressText);
@@ -103,7 +105,7 @@ export const overlap = (one: Cidr, other: Cidr): boolean => contains(one, other)
 export const outermost = (cidrs: readonly Cidr[]): readonly Cidr[] =>
   cidrs.filter((one) => !cidrs.some((other) => other !== one && contains(other, one)));
 
-/** How many addresses it has. */
+/** Number of its addresses. */
 const sizeOf = ({ family, prefix }: Cidr): bigint => 1n << BigInt(bitsOf(family) - prefix);
 
 /**
@@ -146,7 +148,7 @@ const unusable = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3', '::/127', '::ffff:0
   return cidr;
 });
 
-/** Whether a resolver can have this address. */
+/** True if a resolver can have this address. */
 export function isResolver(address: string): boolean {
   const host = hostCidr(address);
   return host !== undefined && !unusable.some((range) => contains(range, host));

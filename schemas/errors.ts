@@ -48,8 +48,8 @@ export type PlainCode = Exclude<ErrorCode, 'over_quota' | 'invalid' | 'conflict'
 export type FieldErrors = Record<string, string[]>;
 
 /**
- * Why a request conflicts with what is there, for programs; docs/errors.md says what to do. The
- * next release may add words.
+ * The reason why a request conflicts with what is there, for programs; docs/errors.md says what to
+ * do. The next release may add words.
  */
 export const conflictReasons = [
   'removing',
@@ -70,9 +70,9 @@ export const conflictReasons = [
 ] as const;
 export type ConflictReason = (typeof conflictReasons)[number];
 
-/** What a program needs to go on; the next release may add fields. */
+/** Details with which a program can go on; the next release may add fields. */
 export interface ConflictDetail {
-  /** With `too_many`: how many there may be. */
+  /** With `too_many`: the largest allowed number. */
   readonly max?: number;
   /** With `in_use`: ids of the first containers that use it. */
   readonly containers?: readonly string[];

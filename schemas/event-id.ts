@@ -6,7 +6,7 @@
 const idPattern = /^\d{1,6}-(\d{1,15})-(\d{1,6})$/;
 
 /**
- * Orders events of one tenant: by journal entry, then index. Undefined: the id is not from this
+ * Orders events of one tenant: by journal entry, then index. `undefined` if the id is not from this
  * API.
  */
 export function placeOfEvent(id: string): { readonly entry: number; readonly index: number } | undefined {

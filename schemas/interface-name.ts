@@ -24,7 +24,10 @@ const ofCards = '(?:en|ib|sl|wl|ww)(?:[a-z]\\d[a-z0-9]*|x[0-9a-f]{12})';
 
 const known = new RegExp(`^(?:${kernel}|(?:${numbered})\\d+|(?:${bare})\\d*|${withId}|${ofCards})$`, 'i');
 
-/** Whether another program names its interfaces so, or the kernel has none of this name. */
+/**
+ * True if another program gives its interfaces this name, or if the kernel allows none of this
+ * name.
+ */
 export const isInterfaceOfOthers = (name: string): boolean => known.test(name);
 
 /**
@@ -44,6 +47,6 @@ const shortened = [
 
 const word = new RegExp(`^(?:${words})$`);
 
-/** Whether a command that gets the name of the interface takes it for a word of its own. */
+/** True if a command that gets the name of the interface takes it for a word of its own. */
 export const isWordOfCommands = (name: string): boolean =>
   word.test(name) || shortened.some((whole) => whole.startsWith(name));

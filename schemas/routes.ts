@@ -78,8 +78,8 @@ export const eventStream = 'text/event-stream';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * Who may call: anyone; a tenant's token; a token with the scope `operator`; a tenant's token or,
- * as `?token=`, a download token of a peer; only a PAC token of a peer.
+ * The callers that a route allows: anyone; a tenant's token; a token with the scope `operator`; a
+ * tenant's token or, as `?token=`, a download token of a peer; only a PAC token of a peer.
  */
 export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 
@@ -170,9 +170,9 @@ export interface Route {
   /** Keys that the body has by mistake are named in `Longshore-Warning`. */
   readonly warns?: true;
   /**
-   * For query parameters that are unknown, or come twice and are no list. Absent: 422. `named`:
-   * they are named in `Longshore-Warning`, because the owner of the API has fixed these answers.
-   * `all`: what comes with a sign-in or a probe is not ours to judge.
+   * For query parameters that are unknown, or come twice and are no list. If absent, they are
+   * refused with 422. `named`: they are named in `Longshore-Warning`, because the owner of the API
+   * has fixed these answers. `all`: what comes with a sign-in or a probe is not ours to judge.
    */
   readonly ignores?: 'named' | 'all';
   /** Its `Idempotency-Key` is kept in the record of the container that it makes. */

@@ -24,7 +24,7 @@ function rangeOf(cluster: string): Cidr {
 /** The /48 of a cluster, as CIDR. */
 export const ipv6RangeOf = (cluster: string): string => formatCidr(rangeOf(cluster));
 
-/** In which containers have addresses, as CIDR; `ipv4` is null where the operator gave none. */
+/** Ranges of containers' addresses, as CIDR; `ipv4` is `null` if the operator gave none. */
 export interface TenantRanges {
   readonly ipv4: string | null;
   readonly ipv6: string;
@@ -69,7 +69,7 @@ export interface Ipv4Slice {
   readonly count: number;
 }
 
-/** Undefined: the text is no range that a cluster may give its containers addresses of. */
+/** `undefined` if the text is no range from which a cluster may give its containers addresses. */
 export function ipv4RangeIn(text: string): Cidr | undefined {
   const range = parseCidr(text);
   const { min, max } = ipv4Prefixes;
@@ -93,7 +93,7 @@ const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
  * A container's name as DNS knows it (RFC 1035, section 2.3.1, and RFC 1123, section 2.1);
- * undefined: it cannot be one.
+ * `undefined` if it cannot be one.
  */
 export function labelOf(name: string): string | undefined {
   const lower = name.toLowerCase();

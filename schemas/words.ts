@@ -8,7 +8,7 @@
 export const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$';
 export const networkNamePattern = '^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$';
 
-/** Whether a container is in the network of its tenant. */
+/** A container's network: that of its tenant, or none. */
 export const networkModes = ['tenant', 'none'] as const;
 
 /** ARCHITECTURE.md, "Status", describes each status and what may follow it. */

@@ -44,7 +44,7 @@ export class Answers {
   }
 
   /**
-   * Whether it is time to try another server. `spread`, 0 to 1, keeps many clients from moving at
+   * True if it is time to try another server. `spread`, 0 to 1, keeps many clients from moving at
    * the same moment.
    */
   isMoveDue(bounds: BackoffBounds, spread: number): boolean {

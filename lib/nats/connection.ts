@@ -50,8 +50,8 @@ export interface NatsOptions {
    */
   readonly isUrgent?: boolean;
   /**
-   * Tracks asks and answers over the connection. Absent: it stays with its server while that
-   * answers pings.
+   * Tracks asks and answers over the connection. If absent, the connection stays with its server
+   * while that answers pings.
    */
   readonly answers?: Answers;
   /** Called when the connection moved to another server. */
@@ -65,7 +65,7 @@ export const credentialsFile = (path: string): Authenticator =>
 
 const decodeSubject = decoder(Type.Object({ sub: Type.Optional(Type.String()) }));
 
-/** The public key of the user that the credentials are for; undefined: the file has none. */
+/** The public key of the user that the credentials are for; `undefined` if the file has none. */
 function userOf(creds: string): string | undefined {
   const [, claims] = /-----BEGIN NATS USER JWT-----\s*[\w-]+\.([\w-]+)\./.exec(creds) ?? [];
   if (claims === undefined) return undefined;

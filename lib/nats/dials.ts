@@ -59,8 +59,8 @@ export class Dials {
   };
 
   /**
-   * How long after its last dial a server is dialled again. The same until the next dial, because
-   * nats.js asks several times.
+   * The pause before a server is dialled again, in milliseconds. It stays the same until the next
+   * dial, because nats.js asks several times.
    */
   readonly waitMs = (): number => (this.#hasSettled() ? natsDialMinMs : this.#waitMs);
 

@@ -37,7 +37,7 @@ export class PageGapError extends StreamReadError {
 }
 
 /**
- * Where a read begins: at a sequence (1 is the oldest), or at the first message since a time (RFC
+ * The beginning of a read: a sequence (1 is the oldest), or the first message since a time (RFC
  * 3339).
  */
 export type ReadFrom = { readonly seq: number } | { readonly start_time: string };
@@ -51,8 +51,8 @@ export interface Reading {
   /** Time-out of each request. */
   readonly timeoutMs: number;
   /**
-   * How often a request is sent if its answer does not arrive or has a gap; 1 if absent. The server
-   * picks a replica at random for each attempt, and may not know yet that one is away.
+   * Number of times that a request is sent if its answer does not arrive or has a gap; 1 if absent.
+   * The server picks a replica at random for each attempt, and may not know yet that one is away.
    */
   readonly attempts?: number;
 }
@@ -91,7 +91,7 @@ export function readBatch(nc: NatsConnection, read: StreamRead, headers?: MsgHdr
   return ask(nc, read, { ...read.from, next_by_subj: read.filter, ...bounds }, headers);
 }
 
-/** The newest message; undefined: there is none. Throws as `readBatch` does. */
+/** The newest message; `undefined` if there is none. Throws as `readBatch` does. */
 export async function readLast(nc: NatsConnection, reading: Reading): Promise<ReadMessage | undefined> {
   return (await ask(nc, reading, { last_by_subj: reading.filter })).messages[0];
 }

@@ -55,7 +55,7 @@ function signerOf(account: HostsAccount): KeyPair {
 export const signingKeyOf = (account: HostsAccount): string => signerOf(account).getPublicKey();
 
 /**
- * What one connection of a host may use of the NATS server. `data` is not set, because nats-server
+ * Limits of one connection of a host at the NATS server. `data` is not set, because nats-server
  * 2.15 does not enforce it. Only the port for clients is allowed: no WebSocket, no MQTT, no leaf
  * node.
  */

@@ -1,8 +1,8 @@
 /**
- * How an agent proves to a gateway that the enrolled agent of a host asks for a value (ADR 37). The
- * subject of the ask does not prove it: actors and backups use the account CP, where anyone may
- * publish on it. A proof is of no use to those who repeat it, because the answer is sealed to the
- * key that was signed.
+ * The proof to a gateway that the enrolled agent of a host asks for a value (ADR 37). The subject
+ * of the ask does not prove it: actors and backups use the account CP, where anyone may publish on
+ * it. A proof is of no use to those who repeat it, because the answer is sealed to the key that was
+ * signed.
  */
 import type { Sender } from '../../schemas/wire/subjects.ts';
 import type { HostProof, UnsealAsk } from '../../schemas/wire/unseal.ts';

@@ -1,5 +1,5 @@
 /**
- * Where answers to the asks of a connection arrive: below the prefix that its NATS user may read.
+ * Inboxes for answers to the asks of a connection, below the prefix that its NATS user may read.
  */
 import { createInbox, type NatsConnection } from '@nats-io/transport-node';
 import { userOfInbox } from '../../schemas/wire/subjects.ts';
@@ -10,7 +10,7 @@ export function keepInboxPrefix(nc: NatsConnection, prefix: string): void {
   prefixes.set(nc, prefix);
 }
 
-/** The public key of the connection's user; undefined: its credentials name none. */
+/** The public key of the connection's user; `undefined` if its credentials name none. */
 export const userOf = (nc: NatsConnection): string | undefined => userOfInbox(prefixes.get(nc) ?? '');
 
 /** Makes a new inbox. */

@@ -76,7 +76,7 @@ export async function readLast(
 
 /**
  * Puts a value if the key is at the expected revision; 0: if it does not exist.
- * @returns the new revision; undefined: the key had changed.
+ * @returns the new revision; `undefined` if the key had changed.
  * @throws if the outcome is unknown.
  */
 export async function compareAndSet(

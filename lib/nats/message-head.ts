@@ -43,7 +43,7 @@ interface Sized {
   size?(): number;
 }
 
-/** Undefined: the message has none. */
+/** `undefined` if the message has none. */
 export function headOf(message: Msg & Sized): MessageHead | undefined {
   const { data } = message;
   // The client hands out the payload as a view of the bytes that arrived, so the head lies before.

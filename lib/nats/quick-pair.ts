@@ -41,7 +41,7 @@ export function jwtAuthenticator(jwt: () => string, seed: Uint8Array): Authentic
 }
 
 /**
- * Whether the key signed the text.
+ * Verifies that the key signed the text.
  * @param nkey a public nkey, of whose form the caller is sure; its checksum is not checked
  * @param signature base64url
  */

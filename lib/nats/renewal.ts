@@ -1,6 +1,7 @@
 /**
- * What the key of an agent signs to have its expired credentials renewed. The answer is credentials
- * for that key alone, so they are of no use to anyone who relays or repeats the request.
+ * The text that an agent's key signs to have its expired credentials renewed. The answer is
+ * credentials for that key alone, so they are of no use to anyone who relays or repeats the
+ * request.
  */
 import type { RenewBody } from '../../schemas/api/host.ts';
 import { isSignedBy } from './quick-pair.ts';

@@ -13,13 +13,13 @@ export interface Outcome {
   readonly code: OutcomeCode;
   /** JSON of the response's body, as the owner wrote it; empty in the client's own words. */
   readonly body: string;
-  /** What the owner says of the resource, if it was asked for. */
+  /** The owner's data for headers about the resource, if they were asked for. */
   readonly head?: ResourceHead;
 }
 
 /**
- * Why asks are sent again. `no_responders`: nothing was executed. `not_owner`: this responder did
- * not execute it; another may have. `lost`: no answer in time.
+ * The reason why an ask is sent again. `no_responders`: nothing was executed. `not_owner`: this
+ * responder did not execute it; another may have. `lost`: no answer in time.
  */
 export type RetryReason = 'no_responders' | 'not_owner' | 'lost';
 
@@ -88,7 +88,7 @@ export function settle(item: Item, outcome: Outcome): void {
 }
 
 /**
- * Whether an answer to `message` may settle the item. A refusal of a write may only where no later
+ * True if an answer to `message` may settle the item. A refusal of a write may only where no later
  * message carries it: the later one may find the name free that was taken.
  */
 export function mayDecide(item: Item, message: string, isSuccess: boolean): boolean {

@@ -24,7 +24,7 @@ export const laneKinds: readonly LaneKind[] = ['read', 'write', 'watch'];
 export interface Lane {
   readonly kind: LaneKind;
   readonly subject: string;
-  /** Undefined: the lane of one partition, whose owner is not known. */
+  /** `undefined` for the lane of one partition, whose owner is not known. */
   readonly owner: string | undefined;
   /** Bounds messages that have no answer yet, and the shares of a partition that are under way. */
   readonly maxInFlight: number;

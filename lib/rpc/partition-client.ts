@@ -82,8 +82,7 @@ export interface PartitionClientOptions {
   readonly log: Log;
   readonly meters?: PartitionClientMeters;
   /**
-   * Learns what is asked and answered, to judge the NATS server by it. Left out where other traffic
-   * judges it.
+   * Tracks asks and answers, to judge the NATS server by them. Absent if other traffic judges it.
    */
   readonly answers?: Answers;
 }
@@ -127,7 +126,7 @@ export class PartitionClient {
     return this.#disconnectedAtMs === undefined;
   }
 
-  /** Since when no owner of a partition has answered anything: a length of time. */
+  /** Time since the last answer of any owner of a partition. */
   unansweredMs(): number {
     return this.#options.clock.monotonicMs() - this.#answeredAtMs;
   }
@@ -197,7 +196,7 @@ export class PartitionClient {
   }
 
   #pump(lane: Lane, nowMs: number): void {
-    // What a broken connection is given is sent when it is whole again, long after its asks have
+    // A broken connection would keep messages until it is whole again, long after their asks have
     // expired.
     if (!this.connected()) return;
     while (lane.inFlight < lane.maxInFlight) {
@@ -346,7 +345,7 @@ export class PartitionClient {
     this.#plan(flight.lane);
   }
 
-  /** Settles items at their deadline, sees silence, wakes lanes, and forgets what is over. */
+  /** Settles items at their deadline, notices silence, wakes lanes, and forgets what is over. */
   #sweep(): void {
     const nowMs = this.#options.clock.monotonicMs();
     const expire = (item: Item): void => {
@@ -412,7 +411,7 @@ export class PartitionClient {
     }
   }
 
-  /** No answer comes to what was under way when the connection broke. */
+  /** Messages in flight when the connection broke get no answer. */
   #afterReconnect(): void {
     for (const flight of [...this.#flights.values()]) {
       for (const share of flight.shares) this.#onSilence(flight, share);

@@ -42,7 +42,7 @@ export class CautiousClock {
   /**
    * @param settleMs wall clocks that agree for this long are trusted; nothing may need to be kept
    * longer
-   * @param from the last reading; undefined: nothing was dated yet
+   * @param from the last reading; `undefined` if nothing was dated yet
    */
   constructor(clock: Clock, settleMs: number, from?: ClockReading) {
     this.#clock = clock;

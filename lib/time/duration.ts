@@ -16,7 +16,7 @@ const units = {
 const part = String.raw`(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)`;
 const whole = new RegExp(`^(?:${part})+$`);
 
-/** In milliseconds; undefined: it is no duration. */
+/** In milliseconds; `undefined` if it is not a duration. */
 export function parseDuration(text: string): number | undefined {
   if (!whole.test(text)) return undefined;
   const parts = [...text.matchAll(new RegExp(part, 'g'))];

@@ -55,7 +55,7 @@ export function createExporter({ url, headers, resource, count, clock, log }: Ex
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<void> | undefined;
 
-  /** @returns what went wrong; undefined: the receiver has the spans */
+  /** @returns the failure; `undefined` if the receiver has the spans */
   const post = async (body: string): Promise<{ readonly error: unknown; readonly isFinal: boolean } | undefined> => {
     const exported = async ({ signal }: AbortController): Promise<Response> => {
       const response = await fetch(url, {

@@ -10,7 +10,7 @@ import { createTracer, samplerNames, samplerOf, type Sampler, type Tracer } from
 
 type Headers = Readonly<Record<string, string>>;
 
-/** `name=value,name=value`, values percent-encoded; undefined: it is not of this form. */
+/** `name=value,name=value`, values percent-encoded; `undefined` if the text is not of this form. */
 function parseHeaders(text: string): Headers | undefined {
   const headers: Record<string, string> = {};
   for (const item of text.split(',')) {
@@ -71,14 +71,16 @@ export interface TracingParts {
   readonly program: string;
   readonly version: string;
   readonly registry: Registry;
-  /** Absent: this program begins no trace of its own. */
+  /** Absent if this program begins no trace of its own. */
   readonly sampler?: Sampler;
   readonly clock: Clock;
   readonly log: Log;
   readonly life: Pick<Lifecycle, 'onStop'>;
 }
 
-/** Undefined: no receiver is configured. What waits when the program ends is still sent. */
+/**
+ * `undefined` if no receiver is configured. Spans that wait when the program ends are still sent.
+ */
 export function startTracing(given: Configuration<typeof traceSettings>, parts: TracingParts): Tracer | undefined {
   const { program, version, registry, sampler = () => false, clock, log, life } = parts;
   const count = countSpans(registry);

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { parseTraceparent, traceparentOf, type TraceContext } from '../../schemas/wire/trace.ts';
 import type { Clock } from '../time/clock.ts';
 
-/** Undefined: the span does not have it. */
+/** `undefined` if the span does not have it. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 /** Of OpenTelemetry: answers a request, asks another program, follows a change later, or a part. */
@@ -17,7 +17,7 @@ export interface SpanAbout {
   readonly name: string;
   readonly kind: SpanKind;
   readonly attributes: Attributes;
-  /** By `Tracer.nowMs`; absent: now. */
+  /** By `Tracer.nowMs`; now if absent. */
   readonly startMs?: number | undefined;
 }
 
@@ -49,13 +49,13 @@ export interface Span {
 export interface Tracer {
   /** Milliseconds since 1970, with fractions. */
   nowMs(): number;
-  /** The span of a request that enters here; undefined: it is not traced. */
+  /** The span of a request that enters here; `undefined` if it is not traced. */
   root(given: { readonly traceparent?: string; readonly tracestate?: string }, about: SpanAbout): Span | undefined;
-  /** A span below another; undefined: the request is not traced. */
+  /** A span below another; `undefined` if the request is not traced. */
   below(trace: string | undefined, about: SpanAbout): Span | undefined;
 }
 
-/** True if a request is traced. `parent`: what its client says. */
+/** True if a request is traced. `parent` is the context that its client sent. */
 export type Sampler = (traceId: string, parent: TraceContext | undefined) => boolean;
 
 export const samplerNames = [

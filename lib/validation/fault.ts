@@ -1,4 +1,4 @@
-/** The one fault that says best what is wrong with a value. Pure. */
+/** The one fault that describes an invalid value best. Pure. */
 import type { TLocalizedValidationError as ValidationError } from 'typebox/error';
 import { namesIn, wordsOf } from './words.ts';
 
@@ -29,7 +29,7 @@ function branchesOf(union: ValidationError, errors: readonly ValidationError[]):
 }
 
 /**
- * Whether the error says that the value is another branch's: another kind of value, or its `type`.
+ * True if the error says that the value is another branch's: another kind of value, or its `type`.
  */
 const isOfOther = (error: ValidationError, union: ValidationError): boolean =>
   (error.keyword === 'const' || (error.keyword === 'type' && error.instancePath === union.instancePath)) &&
@@ -39,7 +39,7 @@ const isOfOther = (error: ValidationError, union: ValidationError): boolean =>
 const sizeOf = (branch: readonly ValidationError[]): number =>
   branch.reduce((sum, error) => sum + (namesIn(error)?.length ?? 1), 0);
 
-/** What a value that is of no branch may be. */
+/** The allowed values, for a value that is of no branch. */
 function ofNone(union: ValidationError, branches: readonly ValidationError[][]): string {
   const telling = branches.flat().filter((error) => isOfOther(error, union));
   const tags = telling.flatMap((error) => (error.keyword === 'const' ? [error] : []));

@@ -1,7 +1,4 @@
-/**
- * What is wrong with a value, in messages of our own: a library's messages change with the library.
- * Pure.
- */
+/** Messages of our own about invalid values: a library's messages change with the library. Pure. */
 import type { TLocalizedValidationError } from 'typebox/error';
 import { addressPattern, cidrPattern, domainPattern, hostPattern } from '../../schemas/api/network.ts';
 import { verifierPattern } from '../../schemas/api/peer-link.ts';
@@ -47,7 +44,9 @@ export const partsOf = (pointer: string): string[] =>
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 
-/** The keys below the place of the error that it is about; undefined: it is about the place. */
+/**
+ * The keys that the error is about, below its place; `undefined` if it is about the place itself.
+ */
 export function namesIn(error: TLocalizedValidationError): readonly string[] | undefined {
   if (error.keyword === 'required') return error.params.requiredProperties;
   return error.keyword === 'additionalProperties' ? error.params.additionalProperties : undefined;

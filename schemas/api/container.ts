@@ -120,7 +120,7 @@ export const ImageSeen = Type.Object({
 });
 export type ImageSeen = Static<typeof ImageSeen>;
 
-/** What a host says of a container in the tenant network (ADR 51). */
+/** A container's place in the tenant network, as its host reports it (ADR 51). */
 export const NetworkSeen = Type.Object({
   state: Type.Enum(['ready', 'unavailable']),
   message: nullable(Type.String({ maxLength: 1024 })),
@@ -139,20 +139,29 @@ export const Observation = Type.Object({
   next_retry_at: nullable(Timestamp),
   started_at: nullable(Timestamp),
   addresses: Type.Array(PortAddress, { maxItems: 2 * limits.ports }),
-  /** In back-off: ends, and starts or pulls that failed, in a row. Absent: it is not said. */
+  /**
+   * In back-off: ends, and starts or pulls that failed, in a row. Absent if its host does not say.
+   */
   failures: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  /** Paths of its volumes on this host (ADR 46). Absent: none, or its agent does not say. */
+  /**
+   * Paths of its volumes on this host (ADR 46). Absent if there are none, or if its agent does not
+   * say.
+   */
   volumes: Type.Optional(
     Type.Array(Type.String({ maxLength: limits.volumePathChars }), { maxItems: limits.imageVolumes }),
   ),
   /**
-   * With `image_auth`: the version of the login that its registry refused for good; 0: the pull had
-   * none. Absent: its agent tries again by itself, or does not say.
+   * With `image_auth`: the version of the login that its registry refused for good; 0 if the pull
+   * had none. Absent if its agent tries again by itself, or does not say.
    */
   refused_login: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  /** Of the copy that is there. Absent: it came from no registry, or its agent does not say. */
+  /**
+   * Of the copy that is there. Absent if it came from no registry, or if its agent does not say.
+   */
   image: Type.Optional(ImageSeen),
-  /** Whether it is in the tenant network. Absent: its host has none, or it was not attached yet. */
+  /**
+   * Its place in the tenant network. Absent if its host has none, or if it was not attached yet.
+   */
   network: Type.Optional(NetworkSeen),
 });
 export type Observation = Static<typeof Observation>;
@@ -266,7 +275,7 @@ export const MoveView = Type.Object(
 );
 export type MoveView = Static<typeof MoveView>;
 
-/** Why a container is not in the network of its tenant, or lacks something there. */
+/** The reason why a container is not in the network of its tenant, or lacks something there. */
 export const networkReasons = ['not_attached', 'too_many_members', 'no_ipv4', 'made_before_network'] as const;
 
 export const NetworkView = Type.Object(
@@ -411,11 +420,11 @@ export const ContainerVersion = Type.Object(
 export type ContainerVersion = Static<typeof ContainerVersion>;
 export type VersionOutcome = Pick<ContainerVersion, 'outcome' | 'reason'>;
 
-/** What a roll back brings back. */
+/** The content of a version, which a roll-back restores. */
 export type VersionContent = Pick<Required<ContainerSpec>, VersionedName> & {
   readonly policy: Policy;
   readonly secrets: ContainerSecrets;
-  /** Null: none (`ContainerSpec.repull`). */
+  /** `null` if there is none (`ContainerSpec.repull`). */
   readonly repull: number | null;
 };
 
@@ -426,9 +435,9 @@ export interface PastVersion extends Partial<VersionOutcome> {
   readonly atMs: number;
   readonly by: Author | null;
   readonly requestId: string | null;
-  /** Digest of the image that it ran with. Absent: it is not known. */
+  /** Digest of the image that it ran with. Absent if it is not known. */
   readonly digest?: string;
-  /** What it has otherwise than the version after it. */
+  /** The fields in which it differs from the version after it. */
   readonly differs: Partial<VersionContent>;
 }
 
@@ -523,16 +532,16 @@ export interface ContainerRecord {
   readonly spec: ContainerSpec;
   readonly secretRefs: readonly SecretRef[];
   readonly configFiles: readonly ConfigFile[];
-  /** Bytes that the container may write to its host's disk. Absent: no limit applies. */
+  /** Bytes that the container may write to its host's disk. Absent if no limit applies. */
   readonly diskBytes?: number;
   /**
-   * Its address in the tenant network, for its life. Null: none was free. Absent: the cluster gave
-   * none when it was made and last updated.
+   * Its address in the tenant network, for its life. `null` if none was free. Absent if the cluster
+   * gave none when it was made and last updated.
    */
   readonly ipv4?: string | null;
   /** Absent until somebody sets it: `defaultPolicy` applies. */
   readonly policy?: Policy;
-  /** Absent: none. The versions are those that it is made from (ADR 37). */
+  /** Absent if it has none. The versions are those that it is made from (ADR 37). */
   readonly secrets?: SecretUses;
   readonly desired: DesiredState;
   /**
@@ -540,7 +549,10 @@ export interface ContainerRecord {
    * retry.
    */
   readonly generation: number;
-  /** That of the newest start, or of the create. Absent: not known, as of an older release. */
+  /**
+   * That of the newest start, or of the create. Absent if it is not known, as in records of an
+   * older release.
+   */
   readonly startSince?: number;
   readonly placement: Placement;
   /** Hosts that the container has been placed on, newest last. Reads of its logs use only these. */
@@ -559,12 +571,15 @@ export interface ContainerRecord {
   readonly leaving?: Leaving;
   /** Volumes on the other host that it was on last (ADR 46). */
   readonly left?: LeftBehind;
-  /** On those before, newest first; also what it had left on its present host. Absent: none. */
+  /**
+   * On those before, newest first; also what it had left on its present host. Absent if there are
+   * none.
+   */
   readonly leftBefore?: readonly LeftBehind[];
   /** The newest update (ADR 35). */
   readonly update?: Update;
   readonly cause?: Cause;
-  /** Absent: what it declares has not changed. In no list, no event and no desired set. */
+  /** Absent if what it declares has not changed. In no list, no event and no desired set. */
   readonly versions?: PastVersions;
   /** Its host, if that is silent and an event has said so. */
   readonly silentOn?: HostKey;
@@ -607,8 +622,8 @@ export interface Update {
    */
   readonly unproven?: number;
   /**
-   * Over: the newest generation that came before. Absent: `since`, as in records of the last
-   * release.
+   * Over: the newest generation that came before. If absent, that is `since`, as in records of the
+   * last release.
    */
   readonly lastGeneration?: number;
   /** Over: it looked again at a tag that names the image that ran already, which runs on. */
@@ -625,13 +640,13 @@ export interface Preparation {
   readonly since: number;
   /** Its start. One from before a restore may have become a placement that is forgotten. */
   readonly atMs: number;
-  /** Its tenant has asked for this host. Absent: the platform chose it. */
+  /** Its tenant has asked for this host. Absent if the platform chose it. */
   readonly chosenBy?: 'tenant';
   /** With that: the generation of the container then. */
   readonly generation?: number;
   /** The copy is there, but the container could not move at once. */
   readonly isReady?: true;
-  /** Present: it was given up, for this reason; null: the container stays where it is. */
+  /** Present if it was given up, for this reason; `null` if the container stays where it is. */
   readonly givenUp?: Reason | null;
 }
 
@@ -692,10 +707,10 @@ export interface TombstoneRecord {
   readonly kind: 'tombstone';
   readonly id: ContainerId;
   readonly tenant: TenantId;
-  /** For what its host says later that it used. Absent: it was removed by a release before. */
+  /** For what its host says later that it used. Absent if an earlier release removed it. */
   readonly name?: string;
   readonly history: readonly HostKey[];
-  /** Absent: it had none. */
+  /** Absent if it had none. */
   readonly metadata?: Partial<Metadata>;
   readonly goneAtMs: number;
   readonly idempotency: Idempotency | null;

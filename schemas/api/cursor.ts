@@ -13,7 +13,7 @@ const version = 1;
 const encode = (...key: readonly (string | number)[]): string =>
   btoa(key.join('.')).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 
-/** The parts of a `{v, key}`; undefined: it is none of this version. */
+/** The parts of a `{v, key}`; `undefined` if it is not of this version. */
 function versioned(text: string): readonly string[] | undefined {
   try {
     const { v, key } = JSON.parse(text) as { readonly v?: unknown; readonly key?: unknown };
@@ -37,7 +37,7 @@ function decode(text: string, count: number): readonly string[] {
   return [...parts.slice(0, count - 1), ...(parts.length < count ? [] : [parts.slice(count - 1).join('.')])];
 }
 
-/** A whole number from 0 on; undefined: the part is none. */
+/** A whole number from 0 on; `undefined` if the part is not one. */
 const numberIn = (part: string | undefined): number | undefined =>
   part !== undefined && /^\d{1,15}$/.test(part) ? Number(part) : undefined;
 
@@ -49,7 +49,7 @@ export interface ListCursor {
 
 export const encodeCursor = ({ insertedAtMs, id }: ListCursor): string => encode(insertedAtMs, id);
 
-/** Undefined: the text is not a cursor of this API. */
+/** `undefined` if the text is not a cursor of this API. */
 export function decodeCursor(text: string): ListCursor | undefined {
   const [ms, id = ''] = decode(text, 2);
   const insertedAtMs = numberIn(ms);
@@ -59,7 +59,7 @@ export function decodeCursor(text: string): ListCursor | undefined {
 /** The cursor of a list by key: the last key on the page. */
 export const encodeKeyCursor = (key: string): string => encode(key);
 
-/** Undefined: the text is not a cursor of this API. */
+/** `undefined` if the text is not a cursor of this API. */
 export function decodeKeyCursor(text: string, isKey: (key: string) => boolean): string | undefined {
   const [key] = decode(text, 1);
   return key !== undefined && isKey(key) ? key : undefined;
@@ -84,7 +84,7 @@ export interface PlaceCursor {
 export const encodePlaceCursor = ({ partition, from }: PlaceCursor): string =>
   from === null ? encode(partition) : encode(partition, from.tenant, from.insertedAtMs, from.id);
 
-/** Undefined: the text is not a cursor of this API. */
+/** `undefined` if the text is not a cursor of this API. */
 export function decodePlaceCursor(text: string): PlaceCursor | undefined {
   const [first, tenant, ms, id] = decode(text, 4);
   const partition = numberIn(first);
@@ -103,7 +103,7 @@ export interface UsageCursor {
 
 export const encodeUsageCursor = ({ tenant, id }: UsageCursor): string => encode(tenant, id);
 
-/** Undefined: the text is not a cursor of this API. */
+/** `undefined` if the text is not a cursor of this API. */
 export function decodeUsageCursor(text: string): UsageCursor | undefined {
   const [tenant, id] = decode(text, 2);
   const isPlace = tenant !== undefined && isTenantId(tenant) && id !== undefined && (id === '' || isContainerId(id));
@@ -112,7 +112,7 @@ export function decodeUsageCursor(text: string): UsageCursor | undefined {
 
 /** End of a page of a stream's past. */
 export interface PastCursor {
-  /** The position of the stream where the next page begins; undefined: any. */
+  /** The position of the stream where the next page begins; `undefined` for any. */
   readonly at: number | undefined;
   /** The last item that was given; empty: none was. */
   readonly id: string;
@@ -120,7 +120,7 @@ export interface PastCursor {
 
 export const encodePastCursor = ({ at, id }: PastCursor): string => encode(at ?? '', id);
 
-/** Undefined: the text is not a cursor of this API. */
+/** `undefined` if the text is not a cursor of this API. */
 export function decodePastCursor(text: string): PastCursor | undefined {
   const [first, id] = decode(text, 2);
   const at = numberIn(first);
@@ -138,7 +138,7 @@ export interface LogPlace {
 
 export const encodeLogPlace = ({ seq, id }: LogPlace): string => encode(seq, id);
 
-/** Undefined: the text is not a cursor of this API. */
+/** `undefined` if the text is not a cursor of this API. */
 export function decodeLogPlace(text: string): LogPlace | undefined {
   const [seq, id] = decode(text, 2);
   const isPlace = seq !== undefined && /^\d{1,16}$/.test(seq) && id !== undefined && (id === '' || isContainerId(id));
@@ -148,7 +148,7 @@ export function decodeLogPlace(text: string): LogPlace | undefined {
 /** The cursor of log lines: the number of the last line that was looked at. */
 export const encodeLogCursor = (seq: number): string => encode(seq);
 
-/** Undefined: the text is not a cursor of this API. */
+/** `undefined` if the text is not a cursor of this API. */
 export function decodeLogCursor(text: string): number | undefined {
   const [seq] = decode(text, 1);
   return seq !== undefined && /^\d{1,16}$/.test(seq) ? Number(seq) : undefined;

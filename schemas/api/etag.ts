@@ -19,17 +19,17 @@ export type Conditions = Static<typeof Conditions>;
 
 const weakly = (tag: string): string => tag.replace(/^W\//, '');
 
-/** @param etag of the resource as it is; undefined: there is none */
+/** @param etag of the resource as it is; `undefined` if there is none */
 export function isMet({ match, noneMatch = [] }: Conditions, etag: string | undefined): boolean {
   if (etag === undefined) return match === undefined;
   const isKnown = match?.some((tag) => tag === '*' || tag === etag) ?? true;
   return isKnown && !noneMatch.some((tag) => tag === '*' || weakly(tag) === etag);
 }
 
-/** What an owner says of a resource beside the body of its answer. */
+/** An owner's data for headers about a resource, beside the body of its answer. */
 export interface ResourceHead {
   readonly etag?: string;
-  /** Of a container: what `GET /:id/wait?generation=` waits for. */
+  /** Of a container: the generation for `GET /:id/wait?generation=`. */
   readonly generation?: number;
 }
 

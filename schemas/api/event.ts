@@ -62,7 +62,7 @@ export const EventBody = Type.Object(
 );
 export type EventBody = Static<typeof EventBody>;
 
-/** With its author, and with what its container has beside what runs now; absent: not known. */
+/** With its author, and with what its container has beside what runs now; absent if not known. */
 export const Event = Type.Object(
   {
     ...EventBody.properties,

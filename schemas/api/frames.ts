@@ -9,7 +9,7 @@ import { ContainerId } from '../ids.ts';
 
 const closed = { additionalProperties: false } as const;
 
-/** Why a stream does not go on behind the `Last-Event-ID` of its client. */
+/** The reason why a stream does not go on behind the `Last-Event-ID` of its client. */
 export const resetReasons = ['unknown', 'expired'] as const;
 export type ResetReason = (typeof resetReasons)[number];
 
@@ -27,8 +27,8 @@ export const StreamReset = Type.Object(
 export type StreamReset = Static<typeof StreamReset>;
 
 /**
- * Why a stream ended, as its last frame says. A client that resumes after `done` only gets `done`
- * again.
+ * The reason why a stream ended, in its last frame. A client that resumes after `done` only gets
+ * `done` again.
  */
 export const endReasons = ['done', 'unauthenticated', 'stopping'] as const;
 export type EndReason = (typeof endReasons)[number];

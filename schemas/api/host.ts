@@ -31,15 +31,15 @@ export const HostUpdateBody = Type.Object(
     /** Approves the removal of the held orphans (see `orphans_held`). */
     remove_orphans: Type.Optional(Type.Boolean()),
     /**
-     * Ceilings of what the host may offer; null: those of the platform apply (`HOST_MAX_*` of the
-     * actors).
+     * Ceilings of what the host may offer; with `null`, those of the platform apply (`HOST_MAX_*`
+     * of the actors).
      */
     max_cpu_millis: Type.Optional(nullable(Most)),
     max_mem_bytes: Type.Optional(nullable(Most)),
     max_containers: Type.Optional(nullable(Most)),
     /**
-     * Number of containers that leave the host at once; null: as many as `DRAIN_AT_ONCE` of the
-     * actors.
+     * Number of containers that leave the host at once; with `null`, as many as `DRAIN_AT_ONCE` of
+     * the actors.
      */
     drain_at_once: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: limits.drainAtOnceMax }))),
     /** False: once its credentials have expired, only a join token brings the host back. */

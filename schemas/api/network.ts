@@ -74,11 +74,11 @@ export const NetworkSettings = Type.Object(
       default: everything,
     }),
     dns: Type.Array(AddressText, { maxItems: limits.networkDns, uniqueItems: true, default: [] }),
-    /** Absent: none. */
+    /** Absent if there are none. */
     search_domains: Type.Optional(SearchDomains),
     mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
     proxy: nullable(Proxy),
-    /** Absent: true. */
+    /** True if absent. */
     tenant_network: Type.Optional(TenantNetworkFlag),
     tenants: nullable(
       Type.Array(TenantId, {
@@ -173,9 +173,9 @@ export interface NetworkRecord {
    * changes.
    */
   readonly nameConstraints?: true;
-  /** The host that serves it; absent: none does. */
+  /** The host that serves it; absent if none does. */
   readonly host?: HostKey;
-  /** The last change that peers' files show; absent: as in a peer's record. */
+  /** The last change that peers' files show; absent as in a peer's record. */
   readonly filesChangedAtMs?: number;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
@@ -218,7 +218,7 @@ export interface LeaseRecord {
   readonly state: { readonly phase: 'reserved'; readonly atMs: number } | ({ readonly phase: 'held' } & PeerOnServer);
   /**
    * The incarnation of the cluster in which the peer confirmed the address, or in which it was
-   * reserved; absent: before the first restore.
+   * reserved; absent before the first restore.
    */
   readonly confirmedIn?: number;
 }
@@ -231,7 +231,7 @@ export interface RevokedRecord {
   readonly notAfterMs: number;
   readonly atMs: number;
   readonly reason: RevocationReason;
-  /** The incarnation of the cluster in which this was written; absent: before the first restore. */
+  /** The incarnation of the cluster in which this was written; absent before the first restore. */
   readonly writtenIn?: number;
 }
 

@@ -105,7 +105,7 @@ export const PeerView = Type.Object(
 );
 export type PeerView = Static<typeof PeerView>;
 
-/** What a peer sent and got in one hour; hours without any have no row. */
+/** Traffic of a peer in one hour; hours without any have no row. */
 export const PeerTraffic = Type.Object(
   {
     at: Type.String({ description: 'The start of the hour.' }),
@@ -200,9 +200,7 @@ export interface PeerKeys {
 export interface PeerRevocation extends CertificateRef {
   readonly atMs: number;
   readonly reason: RevocationReason;
-  /**
-   * The incarnation of the cluster in which the network acknowledged it; absent: not acknowledged.
-   */
+  /** The incarnation of the cluster in which the network acknowledged it; absent if it did not. */
   readonly toldIn?: number;
 }
 
@@ -253,7 +251,7 @@ export interface PeerRecord extends PeerKeys {
   readonly toldIn?: number;
   /** Reason why the network refuses the peer. */
   readonly problem?: PeerProblem;
-  /** The last change that a file shows; absent: written by a release that did not note it. */
+  /** The last change that a file shows; absent if the release that wrote it did not note it. */
   readonly filesChangedAtMs?: number;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
@@ -267,7 +265,7 @@ export interface PeerTombstoneRecord {
   readonly kind: 'peer_tombstone';
   readonly id: PeerId;
   readonly tenant: TenantId;
-  /** Null: the peer never existed and never will, because its reservation lapsed. */
+  /** `null` if the peer never existed and never will, because its reservation lapsed. */
   readonly network: NetworkName | null;
   readonly generation: number;
   readonly told: boolean;

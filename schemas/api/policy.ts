@@ -71,7 +71,7 @@ export type HealthCheck = Static<typeof HealthCheck>;
 export const NoCheck = Type.Object({ none: None });
 export type NoCheck = Static<typeof NoCheck>;
 
-/** As `GET /:id/policy` shows it; null: the check of the image, if it declares one. */
+/** As `GET /:id/policy` shows it; `null` is the check of the image, if it declares one. */
 export const HealthView = nullable(Type.Union([HealthCheck, NoCheck]));
 export type HealthView = Static<typeof HealthView>;
 
@@ -104,7 +104,7 @@ export const PolicyView = Type.Object({
 export type PolicyView = Static<typeof PolicyView>;
 
 /**
- * As it is stored, and as hosts are told. That the image's check is switched off stands beside
+ * As it is stored, and as hosts get it. That the image's check is switched off stands beside
  * `health`: programs of the last release, which do not know it, leave the image its check.
  */
 export const Policy = Type.Object({
@@ -141,7 +141,7 @@ export const defaultPolicy: Policy = {
   health: null,
 };
 
-/** Of a container as it is stored, or as its host is told. */
+/** Of a container as it is stored, or as its host gets it. */
 export const policyOf = ({ policy }: { readonly policy?: Policy }): Policy => policy ?? defaultPolicy;
 
 /** `PUT /:id/policy`: the whole policy; absent fields have their defaults. */

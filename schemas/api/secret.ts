@@ -108,7 +108,7 @@ const FileBody = Type.Object(
   { additionalProperties: false },
 );
 
-/** `PUT /:id/secrets`: all uses of the container; what is absent is used no more. */
+/** `PUT /:id/secrets`: all uses of the container; uses that are absent end. */
 export const ContainerSecretsBody = Type.Object(
   {
     env: Type.Optional(

@@ -75,12 +75,12 @@ export interface Declaration {
   readonly spec: ContainerSpec;
   readonly policy: Policy;
   readonly secrets: ContainerSecrets;
-  /** Absent: as it is. */
+  /** Absent if it stays as it is. */
   readonly desired?: Static<typeof Desired>;
   readonly host_key?: HostKey;
 }
 
-/** What a write would do, with `dry_run=true`: it changes nothing. */
+/** The effect that a write would have, for `dry_run=true`, which changes nothing. */
 export const SpecPlan = Type.Object(
   {
     action: Type.Enum(['create', 'replace', 'change', 'none'], {

@@ -8,7 +8,7 @@ import { RegistryRules } from './registry.ts';
 
 const Cap = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
 
-/** A cap for each dimension; null: no cap. An absent dimension keeps its default. */
+/** A cap for each dimension; `null` is no cap. An absent dimension keeps its default. */
 export const RegionCaps = Type.Object(
   Object.fromEntries(quotaDimensions.map((dimension) => [dimension, Type.Optional(Cap)])) as Record<
     QuotaDimension,
@@ -220,8 +220,8 @@ export interface TenantRecord {
   readonly caps: StoredCaps;
   readonly regionCaps: Readonly<Record<string, Readonly<Partial<Record<QuotaDimension, number | null>>>>>;
   /**
-   * Registries from which its images may come; null or absent: any registry that the host allows.
-   * Absent in older records.
+   * Registries from which its images may come; `null` or absent allows any registry that the host
+   * allows. Absent in older records.
    */
   readonly registries?: readonly string[] | null;
   /** Overrides `registries` in these regions. */

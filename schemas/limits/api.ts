@@ -5,7 +5,7 @@ export const api = {
   envKeys: 200,
   envValueBytes: 32 * KiB,
   envTotalBytes: 64 * KiB,
-  /** What a container runs (docs/api, `process`): words of a command and their bytes, maps. */
+  /** A container's `process` (docs/api): words of a command and their bytes, maps. */
   processWords: 256,
   processBytes: 32 * KiB,
   processPathChars: 256,
@@ -42,11 +42,11 @@ export const api = {
   /** The overview (docs/api): containers in a page, and values of one filter. */
   overviewMax: 1000,
   overviewFilterValues: 100,
-  /** A page of what one who watches the overview is sent at once. */
+  /** A page of changes that is sent at once to a client that watches the overview. */
   watchPageBytes: 128 * KiB,
   /**
-   * The latest changes of containers that an owner keeps of each partition; one who watches and has
-   * missed more is told to begin again.
+   * The latest changes of containers that an owner keeps of each partition; a client that watches
+   * and has missed more must begin again.
    */
   itemChanges: 32_768,
   /**

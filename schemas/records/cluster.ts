@@ -4,14 +4,14 @@
 import Type, { type Static } from 'typebox';
 
 /**
- * What a restore has yet to bring: streams that nothing reads to serve. The cluster serves without
+ * Streams that a restore has yet to bring; nothing reads them to serve. The cluster serves without
  * them meanwhile, and only the restore creates them.
  */
 export const History = Type.Object({
   streams: Type.Array(Type.String()),
   /** Backup, named by the time in its manifest. */
   takenAt: Type.String(),
-  /** By partition: its last restored journal entry; null: the partition did not load. */
+  /** By partition: its last restored journal entry; `null` if the partition did not load. */
   lastEntries: Type.Array(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])),
 });
 export type History = Static<typeof History>;
@@ -24,17 +24,17 @@ export const Cluster = Type.Object({
   format: Type.Literal(1),
   /**
    * Time of the last restore, in milliseconds since 1970; rises with each restore. A program that
-   * joined an earlier incarnation may have seen records that no longer exist. 0 or absent: never
-   * restored.
+   * joined an earlier incarnation may have seen records that no longer exist. 0 or absent if it was
+   * never restored.
    */
   incarnation: Type.Optional(Type.Integer({ minimum: 0 })),
-  /** Range in which containers get IPv4 addresses, as CIDR. Absent: they get none. */
+  /** Range in which containers get IPv4 addresses, as CIDR. Absent if they get none. */
   tenantIpv4: Type.Optional(Type.String()),
-  /** Absent: release 0.1.0 or one before it made the cluster (`refusalOf`). */
+  /** Absent if release 0.1.0 or one before it made the cluster (`refusalOf`). */
   journals: Type.Optional(Type.Boolean()),
-  /** By partition: added to its epoch to announce it. Absent: the cluster was never restored. */
+  /** By partition: added to its epoch to announce it. Absent if the cluster was never restored. */
   epochBases: Type.Optional(Type.Array(Type.Integer())),
-  /** Absent: no restore has yet to bring streams. */
+  /** Absent if no restore has yet to bring streams. */
   history: Type.Optional(History),
 });
 export type Cluster = Static<typeof Cluster>;

@@ -6,7 +6,7 @@ import type { Sealed } from './sealed.ts';
 /** Bytes that one counts for beside its texts. */
 const keptAnswerBytes = 300;
 
-/** What a write says of the request that it may be repeated by. */
+/** The part of a write by which its request may be repeated. */
 export const Once = Type.Object({
   /** As the client has sent it. */
   key: Type.String(),
@@ -36,7 +36,7 @@ export interface AnswerRecord {
   /** A container's view is made again from its record. */
   readonly answer:
     { readonly kind: 'container'; readonly id: ContainerId } | { readonly kind: 'body'; readonly body: string };
-  /** Absent: it shows no secret. Null: the resource is gone, or has other secrets. */
+  /** Absent if it shows no secret; `null` if the resource is gone, or has other secrets. */
   readonly secret?: { readonly by: string; readonly sealed: Sealed | null; readonly of: string };
   readonly updatedAtMs: number;
   readonly untilMs: number;

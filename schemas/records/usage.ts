@@ -1,6 +1,6 @@
 /**
- * What containers used and VPN peers sent, by UTC hour: as agents send it, as the stream USAGE
- * holds it, and how it is merged. Pure.
+ * Usage of containers and traffic of VPN peers, by UTC hour: the form in which agents send it, the
+ * form in which the stream USAGE holds it, and how both are merged. Pure.
  *
  * A message of the stream has the sums of one day, of the containers of one tenant on one host, and
  * of its peers in the VPN networks that the host serves, as one state folder of its agent counted
@@ -15,7 +15,7 @@ import { limits } from '../limits.ts';
 
 export const { usageHourMs: hourMs } = limits;
 
-/** What was used in one hour. Memory: bytes × milliseconds, which don't fit a double. */
+/** Usage of one hour. Memory: bytes × milliseconds, which don't fit a double. */
 export interface Amounts {
   readonly runMs: number;
   readonly cpuMs: number;
@@ -68,7 +68,7 @@ export const storedOf = (used: Used): StoredAmounts | StoredTraffic =>
 export const usedOf = (stored: StoredAmounts | StoredTraffic): Used =>
   isTraffic(stored) ? { rxBytes: stored[0], txBytes: stored[1] } : fromStored(stored);
 
-/** @param before of the same container or peer; undefined: nothing */
+/** @param before of the same container or peer; `undefined` if there is none */
 export function sumOf(before: Used | undefined, used: Used): Used {
   if (!('rxBytes' in used)) return added(before !== undefined && 'runMs' in before ? before : noAmounts, used);
   const { rxBytes, txBytes } = before !== undefined && 'rxBytes' in before ? before : noTraffic;
@@ -80,7 +80,7 @@ export const isTraffic = (used: StoredAmounts | StoredTraffic): used is StoredTr
 /** Of one container in an hour: the versions of an update overlap. */
 export const mostRunMs = limits.usageRunsAtOnce * hourMs;
 
-/** Whether a container can have used this in an hour on a host that offers `most`. */
+/** True if a container can have used this in an hour on a host that offers `most`. */
 export function isPossible(used: StoredAmounts, { cpu_millis: cpuMillis, mem_bytes: memBytes }: Capacity): boolean {
   const { runMs, cpuMs, memByteMs } = fromStored(used);
   return (
@@ -96,7 +96,7 @@ export const UsageItem = Type.Object({
   /** Of a peer if `used` is traffic. */
   id: Type.Union([ContainerId, PeerId]),
   hour: Type.Integer({ minimum: 0, maximum: 10_000_000 }),
-  /** Which message of its day it is in: the agent bounds how many containers each has. */
+  /** The message of its day that it is in: the agent bounds how many containers each has. */
   part: Type.Integer({ minimum: 0, maximum: limits.usageParts - 1 }),
   used: Type.Union([StoredAmounts, StoredTraffic]),
 });
@@ -115,7 +115,7 @@ export const UsageDay = Type.Object({
   /** The owner adds them from its records. */
   names: Type.Record(Type.String(), Type.String()),
   containers: byHourOfDay(StoredAmounts),
-  /** Absent: no peers. */
+  /** Absent without peers. */
   peers: Type.Optional(byHourOfDay(StoredTraffic)),
 });
 export type UsageDay = Static<typeof UsageDay>;
@@ -124,7 +124,7 @@ export const noUsage: UsageDay = { v: 1, names: {}, containers: {} };
 
 /** An item as its owner has checked it. */
 export interface OwnedItem extends Pick<UsageItem, 'id' | 'hour' | 'used'> {
-  /** Undefined: it is a peer, or a release before removed the container. */
+  /** `undefined` if it is a peer, or if an earlier release removed the container. */
   readonly name: string | undefined;
 }
 
@@ -190,7 +190,7 @@ export const hasHour = ({ containers, peers }: UsageDay, { id, hour }: Pick<Owne
 /** True if the day has any hour of the peer. */
 export const hasPeer = ({ peers }: UsageDay, id: string): boolean => peers?.[id] !== undefined;
 
-/** What one container used, and its name if it is known. */
+/** Usage of one container, and its name if that is known. */
 export interface Sum extends Amounts {
   readonly name: string | undefined;
 }
@@ -201,7 +201,7 @@ export interface Hours {
   readonly to: number;
 }
 
-/** What is of these hours in a day that begins with this one. */
+/** The values of these hours in a day that begins with `firstHour`. */
 function* within<T>(byHour: Readonly<Record<string, T>>, firstHour: number, { from, to }: Hours) {
   for (const [hour, used] of Object.entries(byHour)) {
     const at = firstHour + Number(hour);
@@ -209,7 +209,7 @@ function* within<T>(byHour: Readonly<Record<string, T>>, firstHour: number, { fr
   }
 }
 
-/** What each container of a day used in each of these hours. */
+/** The usage of each container of a day in each of these hours. */
 function* usedIn({ containers }: UsageDay, firstHour: number, hours: Hours) {
   for (const [id, byHour] of Object.entries(containers))
     for (const { at, used } of within(byHour, firstHour, hours)) yield { id, at, used: fromStored(used) };

@@ -193,8 +193,8 @@ export const PeerGrant = Type.Object({ tenant: id<TenantId>(), peer: id<PeerId>(
 export type PeerGrant = Static<typeof PeerGrant>;
 
 /**
- * Grant of a one-time link, to who is the first or has been. `untilMs`: the end of its download
- * token; null: nobody has redeemed it.
+ * Grant of a one-time link, to the first who redeems it, also when that one comes again. `untilMs`:
+ * the end of its download token; `null` if nobody has redeemed it.
  */
 export const LinkGrant = Type.Object({
   tenant: id<TenantId>(),
@@ -220,7 +220,7 @@ export type PeerCount = Static<typeof PeerCount>;
 export const PeerThere = Type.Object({ there: Type.Boolean() });
 export type PeerThere = Static<typeof PeerThere>;
 
-/** Reason for which the network refuses the peer; null: it accepts it. */
+/** Reason for which the network refuses the peer; `null` if it accepts the peer. */
 export const Learned = Type.Object({ problem: nullable(Type.Enum([...peerProblems])) });
 export type Learned = Static<typeof Learned>;
 
@@ -282,7 +282,7 @@ export const SigningKeyPage = Type.Array(
     id: Type.String(),
     sealed: nullable(id<Sealed>()),
     insertedAtMs: nullable(Type.Number()),
-    /** Null: the current one. */
+    /** `null` for the current one. */
     untilMs: nullable(Type.Number()),
   }),
 );

@@ -201,7 +201,7 @@ const reads = {
   ),
   'policy.get': ask(ofContainer, forwarded<typeof PolicyView>()),
   'spec.get': ask(ofContainer, dataOf(StoredSpec)),
-  /** What `spec.create` (`isNew`) or `spec.put` would do. */
+  /** The effect that `spec.create` (`isNew`) or `spec.put` would have. */
   'spec.plan': ask(
     {
       ...ofContainer,
@@ -218,8 +218,8 @@ const reads = {
   'container.inspect': ask(ofContainer, forwarded<TSchema>()),
   /**
    * Events that the stream EVENTS may not show yet: not published, or published a moment ago.
-   * `container`: null for all of the tenant's. `from`: the newest before an event's id (null: of
-   * all), or the oldest after one (empty: of all).
+   * `container`: `null` for all of the tenant's. `from`: the newest before an event's id (`null`
+   * for the newest of all), or the oldest after one (empty for the oldest of all).
    */
   'event.recent': ask(
     {
@@ -232,7 +232,7 @@ const reads = {
   ),
   /**
    * The same of lines of the audit that the stream AUDIT may not show yet: the newest before a line
-   * (null: of all).
+   * (`null` for the newest of all).
    */
   'audit.recent': ask({ ...ofTenant, before: nullable(text), limit: number }, dataOf(RecentLines)),
   'tenant.quota': ask({ ...ofTenant, region: text }, forwarded<typeof QuotaView>()),
@@ -258,9 +258,9 @@ const reads = {
   'host.drain': ask({ ...ofPartition, of: id<HostKey>() }, dataOf(DrainShare)),
   /** Hosts of one partition, by key. `after`: the last key of the page before, or empty. */
   'host.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(HostView, 'key'))),
-  /** `after`: the `next` of an earlier page; null: from the beginning. */
+  /** `after`: the `next` of an earlier page; `null` for the beginning. */
   'revocation.list': ask({ ...ofPartition, after: nullable(text) }, RevocationPage),
-  /** `endpoints`: whether the asker may know from where devices connect. */
+  /** `endpoints`: true if the asker may know from where devices connect. */
   'peer.list': ask({ ...ofTenant, ...page, endpoints: Type.Optional(flag) }, forwarded<TSchema>()),
   'peer.get': ask({ ...ofPeer, endpoints: Type.Optional(flag) }, forwarded<typeof PeerView>()),
   /** Answers what the create would: name taken, over quota, or `ok`. Creates nothing. */
@@ -274,8 +274,8 @@ const reads = {
   'token.resolve': ask({ ...ofPartition, hash: text }, dataOf(PeerGrant)),
   'peer.link.list': ask(ofPeer, forwarded<TSchema>()),
   /**
-   * What a one-time link is good for. `tokenHash`: of the download token that the asker's browser
-   * gets for it. `unauthenticated` as of `token.resolve`, and if another browser was first.
+   * The grant of a one-time link. `tokenHash`: of the download token that the asker's browser gets
+   * for it. `unauthenticated` as of `token.resolve`, and if another browser was first.
    */
   'link.resolve': ask({ ...ofPartition, hash: text, tokenHash: text }, dataOf(LinkGrant)),
   'peer.count': ask(ofPartition, dataOf(PeerCount)),
@@ -310,8 +310,9 @@ const reads = {
   'login.material': ask({ ...ofTenant, registry: text }, dataOf(LoginMaterial)),
   'container.secrets': ask(ofContainer, forwarded<typeof ContainerSecrets>()),
   /**
-   * The answer to a POST with an `Idempotency-Key`, by the key and hashes of the request and of who
-   * asks; null: there is none. `invalid`: of another request. `conflict`: it can't be repeated.
+   * The answer to a POST with an `Idempotency-Key`, by the key and hashes of the request and of the
+   * asker; `null` if there is none. `invalid`: of another request. `conflict`: it can't be
+   * repeated.
    */
   'answer.get': ask(
     { ...ofTenant, key: text, request: text, by: text },
@@ -325,8 +326,8 @@ const reads = {
   /** For the host that serves the network: its private key for WireGuard. */
   'network.unseal': ask({ ...ofNetwork, by: hostSender }, dataOf(Type.Object({ sealed }))),
   /**
-   * Value or login that an agent asked a gateway for (unseal.ts); null: there is no login. `by`:
-   * its subject. `forbidden`, also if the container does not need it.
+   * Value or login that an agent asked a gateway for (unseal.ts); `null` if there is no login.
+   * `by`: its subject. `forbidden`, also if the container does not need it.
    */
   'secret.unseal': ask(
     {
@@ -483,8 +484,8 @@ const writes = {
     dataOf(NetworkRecordShape),
   ),
   /**
-   * `by`: the host that serves it from now on; null: none does. `conflict` if it serves another one
-   * whose pools overlap.
+   * `by`: the host that serves it from now on; `null` if none does. `conflict` if it serves another
+   * one whose pools overlap.
    */
   'network.serve': ask({ ...ofNetwork, by: nullable(id<HostKey>()) }, dataOf(fieldsOf(NetworkView, 'servers'))),
   'network.remove': ask(ofNetwork, forwarded<Nothing>()),
@@ -532,7 +533,7 @@ const writes = {
     dataOf(Type.Object({ untilMs: number })),
   ),
   /**
-   * Makes a key the current one. `replaces`: the current one until now; null: there is none.
+   * Makes a key the current one. `replaces`: the current one until now; `null` if there is none.
    * `precondition_failed` if that is not so any more. `lifeMaxMs`: how long a token may live.
    */
   'signing_key.put': ask(
@@ -635,7 +636,10 @@ export interface AskContext extends Origin {
 /** The owner stores the outcome of a write under its operation id. */
 interface Write {
   readonly op: OperationId;
-  /** The write leaves a line in the audit. Absent: it is a part of another, or of nobody. */
+  /**
+   * The write leaves a line in the audit. Absent if it is a part of another write, or nobody asked
+   * for it.
+   */
   readonly cause?: Cause;
 }
 type FieldsOf<Type extends AskType> = { type: Type } & Static<(typeof asks)[Type]['ask']>;

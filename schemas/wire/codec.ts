@@ -53,7 +53,7 @@ export const encodeAnswer = (answer: Answer): string => `${answer.index}\t${answ
 
 const isAnswerCode = (code: string): code is AnswerCode => code === notOwner || isOutcomeCode(code);
 
-/** Undefined: the line is not an answer. */
+/** `undefined` if the line is not an answer. */
 function decodeAnswer(line: string): Answer | undefined {
   const code = line.indexOf('\t');
   const body = line.indexOf('\t', code + 1);
@@ -68,7 +68,7 @@ export interface AnswerPart {
   readonly answers: readonly Answer[];
   /** The version of the protocol that the process speaks. */
   readonly protocol: number;
-  /** The token of `subjects.owner` of the process that answered; undefined: it named none. */
+  /** The token of `subjects.owner` of the process that answered; `undefined` if it named none. */
   readonly owner: string | undefined;
 }
 

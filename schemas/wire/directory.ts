@@ -85,15 +85,15 @@ export const BeatsMessage = Type.Object({
   protocol: Type.Optional(number),
   /** The partitions of whose hosts it tells. */
   partitions: Type.Array(number),
-  /** Hosts whose heartbeats say what they said before. */
+  /** Hosts whose heartbeats have not changed. */
   same: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
   beats: Type.Array(Type.Object({ host: id<HostKey>(), beat: Beat })),
 });
 export type BeatsMessage = Readonly<Static<typeof BeatsMessage>>;
 
 /**
- * Tells an agent where to sync, and (for the log) whose request caused the change; never what is
- * desired.
+ * Names the partitions that an agent must sync, and (for the log) the request that caused the
+ * change; never the desired state.
  */
 export interface Doorbell {
   /** See version.ts. */

@@ -37,7 +37,10 @@ export const Hello = Type.Object({
   session: Type.Optional(Count),
   /** The highest session that this host has used. The new one is above it, even after a restore. */
   highest_session: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 52 })),
-  /** Time after losing contact by which this agent has stopped every container; null: never. */
+  /**
+   * Time after losing contact by which this agent has stopped every container; `null` if it never
+   * does.
+   */
   stops_after_ms: Type.Optional(Type.Union([Count, Type.Null()])),
   /** Requests new credentials for this key, which must be the enrolled one. */
   renew_key: Type.Optional(Type.String({ pattern: '^U[A-Z2-7]{55}$' })),
@@ -82,7 +85,7 @@ const Digest = Type.String({ maxLength: 64 });
 export const SyncAsk = Type.Object({
   v: Type.Literal(1),
   protocol: Protocol,
-  /** Sync only these partitions, as a doorbell named them; absent: all. */
+  /** Sync only these partitions, as a doorbell named them; if absent, all. */
   partitions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 256 })),
   /** Versions that the agent holds, by partition: `[epoch, revision]`. */
   held: Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Type.Tuple([Count, Count])),
@@ -95,12 +98,12 @@ export const SyncAsk = Type.Object({
   joined: Type.Optional(Type.Literal(true)),
   /**
    * By partition, the digest that came with the set of that version; absent, or absent of one that
-   * is held: the agent has none.
+   * is held, if the agent has none.
    */
   digests: Type.Optional(Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Digest)),
   /**
    * By tenant, the version and the digest of the members that the agent holds, and the digest of
-   * the ends of the mesh that came with them: `[epoch, revision, digest, mesh]`. Absent: the host
+   * the ends of the mesh that came with them: `[epoch, revision, digest, mesh]`. Absent if the host
    * has no tenant network.
    */
   members: Type.Optional(
@@ -116,7 +119,10 @@ const versionFields = {
   tag: Type.Union([Type.String(), Type.Null()]),
   digest: Type.Union([Type.String(), Type.Null()]),
   pull_policy: PullPolicy,
-  /** Its image is pulled, also if it is here (`ContainerSpec.repull`). Absent: as `pull_policy`. */
+  /**
+   * Its image is pulled, also if it is here (`ContainerSpec.repull`). If absent, `pull_policy`
+   * decides.
+   */
   repull: Type.Optional(Count),
   ports: Type.Array(Port),
   env: Type.Record(Type.String(), Type.String()),
@@ -124,11 +130,11 @@ const versionFields = {
   mem_bytes: Count,
   secret_refs: Type.Array(SecretRef),
   config_files: Type.Array(ConfigFile),
-  /** Absent: the default. */
+  /** Absent for the default. */
   policy: Type.Optional(Policy),
-  /** Secrets of the tenant (ADR 37); absent: none. */
+  /** Secrets of the tenant (ADR 37); absent if there are none. */
   secrets: Type.Optional(SecretUses),
-  /** Absent: all of it is the image's. Agents of the last release do not get such a container. */
+  /** Absent if all of it is the image's. Agents of the last release do not get such a container. */
   ...optionalOf(partNames),
 };
 const DesiredVersion = Type.Object(versionFields);
@@ -145,7 +151,9 @@ export const DesiredContainer = Type.Object({
    */
   placement: Count,
   desired: Type.Enum(['running', 'stopped', 'removed']),
-  /** Generation of its newest start. Absent: not known; the last release does not say it. */
+  /**
+   * Generation of its newest start. Absent if it is not known: the last release does not say it.
+   */
   start: Type.Optional(Count),
   /**
    * With `stopped`: the host makes the container and does not start it, and reports `stopped` when
@@ -253,7 +261,7 @@ export const SyncAnswer = Type.Object({
    * An agent whose credentials another key signed asks for others.
    */
   signer: Type.Optional(Type.String({ pattern: '^A[A-Z2-7]{55}$' })),
-  /** Range in which containers get IPv4 addresses, as CIDR. Absent: they get none. */
+  /** Range in which containers get IPv4 addresses, as CIDR. Absent if they get none. */
   tenant_ipv4: Type.Optional(Type.String({ maxLength: 18 })),
   /** Agents of the last release refuse an answer without it, and ignore what it says. */
   draining: Type.Optional(Type.Unknown()),
@@ -320,8 +328,8 @@ export const ReportAnswer = Type.Union([
     ok: Type.Literal(false),
     error: Type.Enum(['invalid', 'unavailable', 'stale_session']),
     /**
-     * With `unavailable`: places of the items that can't be taken now; the others are. Absent: send
-     * all of them again, as agents of the last release do in any case.
+     * With `unavailable`: places of the items that can't be taken now; the others are. If absent,
+     * send all of them again, as agents of the last release do in any case.
      */
     later: Type.Optional(Type.Array(Count, { maxItems: limits.reportItems })),
   }),
@@ -351,11 +359,11 @@ export const Beat = Type.Object({
   used: Capacity,
   engine: Type.String({ maxLength: 128, description: '"docker 28.2.2", or "unavailable".' }),
   orphans_held: Count,
-  /** Containers that have left volumes here. Agents of the last release don't say. */
+  /** Containers that have left volumes here. Agents of the last release don't send it. */
   volumes_left: Type.Optional(Count),
   faults: Type.Array(HostFault, { maxItems: limits.hostFaults }),
   room: HostRoom,
-  /** Absent: other hosts do not reach its containers. */
+  /** Absent if other hosts do not reach its containers. */
   mesh: Type.Optional(MeshEnd),
 });
 export type Beat = Static<typeof Beat>;
@@ -364,7 +372,7 @@ export type Beat = Static<typeof Beat>;
 export const PeerSeen = Type.Object({
   tenant: TenantId,
   id: PeerId,
-  /** Null: none since the interface was made. */
+  /** `null` if there was none since the interface was made. */
   handshake_at_ms: nullable(Count),
   /** Since the interface was made, or the peer was let in again. */
   rx_bytes: Count,
@@ -375,9 +383,9 @@ export const PeerSeen = Type.Object({
 export type PeerSeen = Static<typeof PeerSeen>;
 
 /**
- * `agent.<host>.<user key>.usage` (request): what containers of one partition have used, and VPN
- * peers have sent, in absolute sums. Its owner answers when the stream USAGE has them. How peers
- * were seen last is in its memory alone.
+ * `agent.<host>.<user key>.usage` (request): usage of containers and traffic of VPN peers of one
+ * partition, in absolute sums. Its owner answers when the stream USAGE has them. How peers were
+ * seen last is in its memory alone.
  */
 export const UsageReport = Type.Object({
   v: Type.Literal(1),
@@ -385,7 +393,7 @@ export const UsageReport = Type.Object({
   partition: Type.Integer({ minimum: 0 }),
   source: UsageSource,
   items: Type.Array(UsageItem, { maxItems: limits.usageReportItems }),
-  /** Peers that have changed since the last report. Absent: the sender does not say. */
+  /** Peers that have changed since the last report. Absent if the sender does not say. */
   seen: Type.Optional(Type.Array(PeerSeen, { maxItems: limits.usageReportItems })),
 });
 export type UsageReport = Static<typeof UsageReport>;

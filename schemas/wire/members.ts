@@ -20,9 +20,9 @@ export const ContainerMember = Type.Object({
   /** Its aliases are for containers of this project. */
   project: Type.Optional(Label),
   aliases: Type.Optional(Type.Array(Label, { maxItems: limits.aliases })),
-  /** Absent: it has none. */
+  /** Absent if it has none. */
   ipv4: Type.Optional(Type.String({ format: 'ipv4' })),
-  /** Where it runs; null: nowhere yet. */
+  /** The host that runs it; `null` if it has none yet. */
   host: nullable(HostKey),
 });
 export type ContainerMember = Static<typeof ContainerMember>;
@@ -36,7 +36,7 @@ export const PeerMember = Type.Object({
   ipv6: nullable(Type.String({ format: 'ipv6' })),
   /** The public one, of WireGuard. */
   key: WireguardKey,
-  /** Wall time at which it ends, in milliseconds since 1970; null: never. */
+  /** Wall time at which it ends, in milliseconds since 1970; `null` if it never ends. */
   expires_at_ms: nullable(Type.Number()),
 });
 export type PeerMember = Static<typeof PeerMember>;
@@ -63,7 +63,7 @@ export function byTenant<T extends { readonly tenant: TenantId }>(
 export const digestOfMembers = (basis: string, members: Iterable<Member>): string =>
   digestOfTexts(basis, Array.from(members, textOfMember));
 
-/** What a digest of members covers of each. */
+/** The part of a member that a digest covers. */
 export function textOfMember(member: Member): string {
   if (isPeer(member)) {
     const { id, network, ipv4, ipv6, key, expires_at_ms } = member;

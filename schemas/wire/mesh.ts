@@ -12,7 +12,7 @@ import { WireguardKey } from './wireguard-key.ts';
 const end = {
   /** The public one. */
   key: WireguardKey,
-  /** Where other hosts reach this one, over UDP. */
+  /** The address at which other hosts reach this one, over UDP. */
   address: Type.Union([Type.String({ format: 'ipv4' }), Type.String({ format: 'ipv6' })]),
   port: Type.Integer({ minimum: 1, maximum: 65_535 }),
 };
@@ -23,7 +23,7 @@ export type MeshEnd = Static<typeof MeshEnd>;
 export const HostEnd = Type.Object({ host: HostKey, ...end });
 export type HostEnd = Static<typeof HostEnd>;
 
-/** Null: the host has said that it has none. */
+/** `null` if the host has reported that it has none. */
 export const EndSaid = Type.Object({ host: HostKey, end: nullable(MeshEnd) });
 export type EndSaid = Static<typeof EndSaid>;
 

@@ -1,5 +1,5 @@
 /**
- * What the kernel of a host is to do for the tenant network (ADR 51): the addresses of the
+ * The desired state of a host's kernel for the tenant network (ADR 51): the addresses of the
  * containers that run here, and who may reach whom. The agent sends it whole; the program
  * `longshore-net` keeps the last one on disk and makes the kernel so.
  */
@@ -44,7 +44,7 @@ export const VpnNetwork = Type.Object({
   pools: Type.Array(Type.String(), { minItems: 1, maxItems: 2 }),
   /** `true` if its peers reach the internet by the way out of the host that serves it. */
   internet: Type.Optional(Type.Boolean()),
-  /** Null: another host serves it, or its key is not here yet. */
+  /** `null` if another host serves it, or if its key is not here yet. */
   server: nullable(
     Type.Object({
       port: Type.Integer({ minimum: 1, maximum: 65_535 }),
@@ -59,7 +59,9 @@ export const VpnNetwork = Type.Object({
       ipv6: nullable(Ipv6),
       /** The public one. */
       key: WireguardKey,
-      /** Null: another host serves it, or it is not here yet, and the peer does not connect. */
+      /**
+       * `null` if another host serves it, or if it is not here yet; the peer then does not connect.
+       */
       preshared_key: nullable(WireguardKey),
     }),
   ),
@@ -68,13 +70,13 @@ export type VpnNetwork = Static<typeof VpnNetwork>;
 
 export const DesiredNetwork = Type.Object({
   v: Type.Literal(1),
-  /** The agent: its cluster and its host. Another one's word counts for nothing. */
+  /** The agent: its cluster and its host. Desired states of another agent are refused. */
   owner: Type.String({ minLength: 1, maxLength: 512 }),
   /** Ranges of the cluster, as CIDR; `ipv4` is null where the operator gave none. */
   ranges: Type.Object({ ipv4: nullable(Type.String()), ipv6: Type.String() }),
   mtu: Type.Integer({ minimum: 1280, maximum: 9216 }),
   attached: Type.Array(Attachment),
-  /** Other hosts; null: this host is in no mesh. */
+  /** Other hosts; `null` if this host is in no mesh. */
   mesh: nullable(
     Type.Object({
       /** UDP port of this host's end. */
@@ -92,7 +94,7 @@ export const DesiredNetwork = Type.Object({
 export type DesiredNetwork = Static<typeof DesiredNetwork>;
 
 const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-/** By VPN network that this host serves: what its interface says of its peers. */
+/** By VPN network that this host serves: its peers, as its interface reports them. */
 export const ServedPeers = Type.Record(
   Type.String(),
   Type.Object({
@@ -113,14 +115,14 @@ export const ServedPeers = Type.Record(
 );
 export type ServedPeers = Static<typeof ServedPeers>;
 
-/** What `longshore-net` tells the resolvers of its host. It holds no key. */
+/** The names that `longshore-net` gives to the resolvers of its host. It holds no key. */
 export const KnownNames = Type.Object({
   ranges: DesiredNetwork.properties.ranges,
   /** The containers and the VPN peers that ask here. */
   askers: Type.Array(
     Type.Object({
       tenant: TenantId,
-      /** Whose aliases it knows beside the names of its tenant; null: nobody's. */
+      /** The project whose aliases it knows beside the names of its tenant; `null` if none. */
       project: nullable(Type.String()),
       ipv4: nullable(Ipv4),
       ipv6: nullable(Ipv6),
@@ -130,20 +132,20 @@ export const KnownNames = Type.Object({
 });
 export type KnownNames = Static<typeof KnownNames>;
 
-/** What `longshore-net` answers after a pass. */
+/** The answer of `longshore-net` after a pass. */
 export const NetworkState = Type.Object({
-  /** By container: null, or why it is not attached. */
+  /** By container: `null`, or why it is not attached. */
   attached: Type.Record(Type.String(), nullable(Type.String())),
-  /** This host's end of the mesh; null: none was asked for. */
+  /** This host's end of the mesh; `null` if none was asked for. */
   mesh: nullable(
     Type.Object({
       /** Its public key. */
       key: MeshEnd.properties.key,
-      /** Null, or why the mesh does not work. */
+      /** `null`, or why the mesh does not work. */
       message: nullable(Type.String()),
     }),
   ),
-  /** By VPN network that this host serves: null, or why it does not work. */
+  /** By VPN network that this host serves: `null`, or why it does not work. */
   vpn: Type.Record(Type.String(), nullable(Type.String())),
   /** Why the way out does not work; absent: it works, or none was asked for. */
   way_out: Type.Optional(Type.String()),

@@ -16,17 +16,17 @@ export const NetworkServer = Type.Object({
   key: WireguardKey,
   /** UDP port of WireGuard. */
   port: Type.Integer({ minimum: 1, maximum: 65_535 }),
-  /** Of the tunnel's interface; null: WireGuard's own. */
+  /** Of the tunnel's interface; `null` for WireGuard's own. */
   mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
   ipv4_pool: CidrText,
   ipv6_pool: nullable(CidrText),
   /** `true` if its peers reach the internet by the host. */
   internet: Type.Optional(Type.Boolean()),
-  /** Null: every tenant. Peers of others do not connect. */
+  /** `null` for every tenant. Peers of others do not connect. */
   tenants: nullable(Type.Array(TenantId, { maxItems: limits.networkTenants })),
 });
 export type NetworkServer = Static<typeof NetworkServer>;
 
-/** Null: no host serves the network. */
+/** `null` if no host serves the network. */
 export const ServerSaid = Type.Object({ network: NetworkName, server: nullable(NetworkServer) });
 export type ServerSaid = Static<typeof ServerSaid>;

@@ -42,7 +42,7 @@ export const ExecAbout = Type.Object({
   }),
   tty: Type.Boolean(),
   stdin: Type.Boolean(),
-  /** Absent: those of the container. */
+  /** If absent, those of the container. */
   user: Type.Optional(Type.String({ maxLength: limits.execUserChars })),
   workdir: Type.Optional(Type.String({ maxLength: limits.execWorkdirChars })),
 });

@@ -19,8 +19,8 @@ export function hashOf(key: string): number {
 export const partitionOf = (key: string, partitions: number): number => hashOf(key) % partitions;
 
 /**
- * What a gateway may read of JetStream's stores, always through actors: streams, the subjects that
- * one of them has, and the cluster's record.
+ * The stores of JetStream that a gateway may read, always through actors: streams, the subjects
+ * that one of them has, and the cluster's record.
  */
 export const readable = ['logs', 'events', 'audit', 'usage', 'usage_subjects', 'cluster'] as const;
 export type Readable = (typeof readable)[number];
@@ -39,7 +39,9 @@ const inboxes = '_INBOX.';
  */
 export const isInbox = (reply: string | undefined): reply is string => reply?.startsWith(inboxes) === true;
 
-/** The user of the account CP whose inboxes have this prefix; undefined: it is none of theirs. */
+/**
+ * The user of the account CP whose inboxes have this prefix; `undefined` if it is none of theirs.
+ */
 export const userOfInbox = (prefix: string): string | undefined =>
   isInbox(prefix) ? prefix.slice(inboxes.length) : undefined;
 

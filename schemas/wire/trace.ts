@@ -14,7 +14,10 @@ export interface TraceContext {
 const pattern = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const sampledFlag = 1;
 
-/** Undefined: it is not valid, and a new trace begins. Later versions may add fields at the end. */
+/**
+ * `undefined` if it is not valid: a new trace then begins. Later versions may add fields at the
+ * end.
+ */
 export function parseTraceparent(text: string): TraceContext | undefined {
   const [, version, traceId, spanId, flags, more] = pattern.exec(text) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
@@ -25,6 +28,6 @@ export function parseTraceparent(text: string): TraceContext | undefined {
 export const traceparentOf = ({ traceId, spanId, isSampled }: TraceContext): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
-/** For log lines: the trace that a `traceparent` names; undefined: none. */
+/** For log lines: the trace that a `traceparent` names; `undefined` if it names none. */
 export const traceIdOf = (trace: string | undefined): string | undefined =>
   trace === undefined ? undefined : parseTraceparent(trace)?.traceId;

@@ -65,7 +65,7 @@ export interface NumberedMessage {
   readonly message: TunnelMessage;
 }
 
-/** Undefined: it is no such message. The bytes of `data` are those that were given. */
+/** `undefined` if it is no such message. The bytes of `data` are those that were given. */
 export function decodeTunnelMessage(encoded: Uint8Array): NumberedMessage | undefined {
   if (encoded.length < headBytes) return undefined;
   const view = new DataView(encoded.buffer, encoded.byteOffset, encoded.byteLength);

@@ -89,7 +89,7 @@ export const UnsealAnswer = Type.Union([
   Type.Object({
     protocol: Protocol,
     ok: Type.Literal(true),
-    /** Base64url of a `SealedBox`; null: the tenant has no login for this registry. */
+    /** Base64url of a `SealedBox`; `null` if the tenant has no login for this registry. */
     box: nullable(Type.String({ maxLength: limits.unsealBoxChars, pattern: '^[A-Za-z0-9_-]*$' })),
   }),
   Type.Object({

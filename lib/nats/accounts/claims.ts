@@ -42,8 +42,8 @@ export interface Revoking {
   /** Claims are one message, so only the newest revocations are kept, up to this number. */
   readonly most: number;
   /**
-   * What the account is to be apart from its revocations, and the operator's keys that may have
-   * signed it. Absent: as its newest claims say.
+   * The wanted claims of the account apart from its revocations, and the operator's keys that may
+   * have signed it. If absent, its newest claims stay.
    */
   readonly account?: { readonly claims: AccountClaims; readonly issuers: ReadonlySet<string> };
 }
@@ -52,9 +52,9 @@ export interface Revoking {
 const fixed = ({ nats }: AccountClaims): object => ({ ...nats, revocations: undefined });
 
 /**
- * The claims to push if some server lacks a wanted key; undefined: all servers have all of them.
- * Revocations that any server has stay, because another process may have pushed them. The issue
- * time is above that of all servers, so that each of them accepts the claims.
+ * The claims to push if some server lacks a wanted key; `undefined` if all servers have all of
+ * them. Revocations that any server has stay, because another process may have pushed them. The
+ * issue time is above that of all servers, so that each of them accepts the claims.
  */
 export function nextClaims(held: readonly AccountClaims[], revoking: Revoking): AccountClaims | undefined {
   const { nowS, keptForS, most, account } = revoking;

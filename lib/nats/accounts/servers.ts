@@ -62,7 +62,7 @@ export async function* answersOfServers<T>(
   for await (const message of await nc.requestMany(subject, payload, bounds)) yield decode(message.data);
 }
 
-/** What a server has of the account on its disk. */
+/** Asks servers for the account's claims on their disks. */
 const stored = (account: string) => ({ subject: `$SYS.REQ.ACCOUNT.${account}.CLAIMS.LOOKUP`, payload: '' });
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
@@ -80,8 +80,8 @@ async function loadedBy(system: Promise<NatsConnection>, account: string): Promi
 }
 
 /**
- * Whether some server has the key as one that signs for the account: its own, or a signing key.
- * Undefined: no server tells the account.
+ * True if some server has the key as one that signs for the account: its own, or a signing key.
+ * `undefined` if no server has the account.
  */
 export async function isSigningKey(
   system: Promise<NatsConnection>,

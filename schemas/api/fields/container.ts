@@ -274,8 +274,8 @@ export type ContainerSpec = {
   readonly [F in Exclude<FieldName, MetadataName | NotedName | PartName>]: ValueOf<F>;
 } & Partial<Metadata & Noted & Parts> & {
     /**
-     * The generation that looked again at what its tag names (`?pull=always`); absent: none has. It
-     * makes another version, though all that is declared stays as it is.
+     * The generation that looked again at what its tag names (`?pull=always`); absent if none has.
+     * It makes another version, though all that is declared stays as it is.
      */
     readonly repull?: number;
     /** The network of its tenant was full (actors/domain/container/create.ts): it is no member. */
@@ -358,7 +358,7 @@ export const metadataToStore = (given: Partial<Metadata>): Partial<Metadata> => 
 
 /**
  * True if a container has one of the labels.
- * @param wanted `key=value`, or `key` for any value; absent: every container counts
+ * @param wanted `key=value`, or `key` for any value; if absent, every container counts
  */
 export function hasLabel({ labels = {} }: Partial<Metadata>, wanted?: readonly string[]): boolean {
   const has = (text: string): boolean => {

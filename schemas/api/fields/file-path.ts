@@ -1,4 +1,4 @@
-/** Where a file may lie in a container: of a secret, or of its document. Pure. */
+/** Allowed paths of files in a container, both of secrets and of its document. Pure. */
 import { limits } from '../../limits.ts';
 
 // eslint-disable-next-line no-control-regex -- what it refuses

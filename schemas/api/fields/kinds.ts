@@ -273,7 +273,7 @@ const portText = /^([1-9]\d{0,4})(?:\/(tcp|udp))?$/;
 const hostBinding = 'host bindings are not allowed';
 const portForm = 'must be integers from 1 to 65535, or strings like "53/udp"';
 
-/** A port with its protocol, or what is wrong with it. */
+/** A port with its protocol, or the fault of the value. */
 function identityOf(value: unknown): { readonly identity: string } | { readonly fault: string } {
   if (typeof value === 'number')
     return Number.isInteger(value) && value >= 1 && value <= portMax

@@ -1,5 +1,5 @@
 /**
- * Whether a container is in the network of its tenant: the part `network` of its document. Pure.
+ * The network of a container, that of its tenant or none: the part `network` of its document. Pure.
  */
 import Type from 'typebox';
 import { networkModes } from '../../words.ts';

@@ -1,6 +1,6 @@
 /**
- * What a container runs, and the limits of its processes: the part `process` of its document.
- * Absent settings are those of its image, or of the platform. Pure.
+ * The process of a container and its limits: the part `process` of its document. Absent settings
+ * are those of its image, or of the platform. Pure.
  */
 import Type from 'typebox';
 import { limits } from '../../limits.ts';

@@ -39,7 +39,7 @@ export type UsageView = Static<typeof UsageView>;
 
 export const usageGrains = ['hour', 'tenant', 'container'] as const;
 
-/** What was used in an hour, by a tenant, or by a container: a row has what its kind is about. */
+/** Usage of an hour, a tenant or a container; a row has the fields of its kind. */
 export const OperatorUsage = Type.Object(
   {
     at: Type.Optional(Type.String({ description: 'By hour: its start.' })),

@@ -8,7 +8,10 @@ export const streams = {
   streams: 8192,
   streamHeartbeatMs: 15 * seconds,
   streamBufferBytes: 256 * KiB,
-  /** Labels that one who follows events remembers, and what each container takes beside its own. */
+  /**
+   * Bytes of metadata that a client's stream of events remembers, and those that each container
+   * takes beside its labels.
+   */
   followedMetadataBytes: 32 * KiB,
   followedContainerBytes: 128,
   streamPollMs: 2 * seconds,
