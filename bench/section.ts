@@ -8,7 +8,7 @@ export interface Bench {
   readonly folder: string;
   /** Aborts on Ctrl-C: the section then stops what it has started, and throws. */
   readonly signal: AbortSignal;
-  /** Whether the run only shows that everything works; its figures mean little. */
+  /** True if the run only shows that everything works; its figures then mean little. */
   readonly isShort: boolean;
   /** Upper limit for the containers of a fleet. */
   readonly largestFleet: number;
@@ -20,7 +20,7 @@ export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /** What a reader must know to trust the figures: versions, settings, source of the load. */
+  /** Facts that a reader needs to trust the figures: versions, settings, source of the load. */
   readonly remarks: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What an owner's work costs by what exists: work of the clock and of requests, with 100,000
- * containers in one partition. Decisions alone, without NATS.
+ * The cost of an owner's work by the number of records: work of the clock and of requests, with
+ * 100,000 containers in one partition. Decisions alone, without NATS.
  */
 import { decideRead } from '../actors/domain/decide.ts';
 import { directoryEntry } from '../actors/domain/host/decide.ts';

@@ -1,7 +1,4 @@
-/**
- * Where the tooling keeps files: a cache that may be deleted, and state that a later start uses
- * again.
- */
+/** Folders of the tooling: a cache that may be deleted, and state that a later start uses again. */
 import { tmpdir } from 'node:os';
 import { existsSync, lstatSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

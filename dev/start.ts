@@ -130,7 +130,7 @@ async function demoDevice(
 }
 
 interface Demo {
-  /** Undefined: there is none that runs. */
+  /** `undefined` if none runs. */
   readonly id: string | undefined;
   /** Prints it. @param profiles of the command line */
   show(profiles: string): Promise<void> | void;

@@ -2,7 +2,9 @@
 import { groupsWith, type Group } from '../cli/groups.ts';
 import type { FindTarget } from './backup/target.ts';
 
-/** @param findOther finds the cluster where the environment names none; absent: that is refused */
+/**
+ * @param findOther finds the cluster where the environment names none; if absent, that is refused
+ */
 export const groupsWithOps = (findOther?: FindTarget): readonly Group[] =>
   groupsWith(async () => {
     const { addOps } = await import('./commands.ts');

@@ -1,6 +1,6 @@
 /**
- * What a request costs Longshore under load: CPU time of each program, messages through NATS, and
- * disk syncs.
+ * The cost of a request under load: CPU time of each program, messages through NATS, and disk
+ * syncs.
  */
 import { figure, median } from '../statistics.ts';
 import type { Table } from '../section.ts';

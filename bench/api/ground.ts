@@ -1,4 +1,6 @@
-/** What all systems of this section share: tenants with real tokens, their caps and containers. */
+/**
+ * The ground that all systems of this section share: tenants with real tokens, caps and containers.
+ */
 import { join } from 'node:path';
 import { prepareTokenIssuer } from '../../dev/tokens.ts';
 import { anyAnswer, clientOf, type Client } from '../../test/e2e/support/client.ts';
@@ -24,7 +26,7 @@ export interface Ground {
 export interface System {
   readonly name: string;
   readonly baseUrl: string;
-  /** Whether it logs each request. */
+  /** True if it logs each request. */
   readonly logsRequests: boolean;
 }
 

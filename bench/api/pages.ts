@@ -52,7 +52,7 @@ interface Page {
   readonly system: System;
   readonly tenant: Tenant;
   readonly connections: number;
-  /** Whether Longshore's page of the same path is compared with this one. */
+  /** True if Longshore's page of the same path is compared with this one. */
   readonly isPeer: boolean;
 }
 

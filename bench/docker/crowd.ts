@@ -1,6 +1,7 @@
 /**
- * What containers cost one host that has many: CPU of the engine and of the agent for each further
- * start, their idle CPU, and the memory that the engine keeps for each; with sandboxes and without.
+ * The cost of containers to one host that has many: CPU of the engine and of the agent for each
+ * further start, their idle CPU, and the memory that the engine keeps for each; with sandboxes and
+ * without.
  */
 import { join } from 'node:path';
 import { cacheFolder } from '../../dev/paths.ts';

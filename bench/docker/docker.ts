@@ -67,7 +67,7 @@ interface Plan {
   readonly peers: readonly Peer[];
   readonly image: BenchImage;
   readonly isPulling?: boolean;
-  /** What happens to the container when it runs. */
+  /** The end of the container, once it runs. */
   readonly then?: 'stop' | 'crash';
   readonly rounds: number;
   readonly signal: AbortSignal;

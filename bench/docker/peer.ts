@@ -1,4 +1,4 @@
-/** What runs a container: the engine alone, Longshore or Swarm. */
+/** The systems that run a container: the engine alone, Longshore and Swarm. */
 import { request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../dev/servers/engine-api.ts';

@@ -61,7 +61,7 @@ async function pushImages({ stack, engine }: Plan): Promise<Images> {
   };
 }
 
-/** Where a container answers: at its published port, or at its own address. */
+/** The URL of a container: its published port, or its own address. */
 async function urlOf(engine: DockerEngine, dockerId: string, isPublished: boolean): Promise<string> {
   const { HostConfig, NetworkSettings } = await engine.get<Networked>(`/containers/${dockerId}/json`);
   const [, sandbox] = HostConfig.NetworkMode.split('container:');

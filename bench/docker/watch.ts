@@ -1,4 +1,4 @@
-/** What answers at some addresses, asked every few milliseconds: how long nobody did. */
+/** Requests some addresses every few milliseconds, and measures the gaps without an answer. */
 import { get } from 'node:http';
 
 const everyMs = 5;

@@ -31,7 +31,7 @@ export interface AgentsTask {
   /** Settings of the agents, as environment variables. */
   readonly settings: Readonly<Record<string, string>>;
   readonly joinTokens: readonly string[];
-  /** Whether the hosts have no agent and no engine, but only report what they should run. */
+  /** True if the hosts have no agent and no engine, but only report what they should run. */
   readonly areSimulated: boolean;
 }
 
@@ -52,7 +52,7 @@ const life: Lifecycle = {
 
 /** Hosts are other machines: the control plane goes before them. */
 setPriority(lowPriority);
-/** Where Linux shares the cores by session (sched(7), autogroup), this counts, not the above. */
+/** If Linux shares the cores by session (sched(7), autogroup), this counts, not the above. */
 const sharePath = '/proc/self/autogroup';
 if (existsSync(sharePath)) writeFileSync(sharePath, String(lowPriority));
 
@@ -62,7 +62,7 @@ const task = JSON.parse(readFileSync(taskFile, 'utf8')) as AgentsTask;
 
 interface Host {
   readonly counts: EngineCounts;
-  /** Of its agent; undefined: it has none. */
+  /** Of its agent; `undefined` if it has none. */
   readonly registry?: Registry;
   readonly hasSession: () => Promise<boolean>;
 }

@@ -20,7 +20,7 @@ export interface FleetPlan {
   readonly size: FleetSize;
   readonly containers: number;
   readonly declareDeadlineMs: number;
-  /** Creates a second, at most; absent: as many as are answered. */
+  /** Creates a second at most; by default as many as are answered. */
   readonly perSecond?: number;
   readonly idleMs: number;
   /** Time to watch after the kill; longer than the longest interval between an agent's syncs. */

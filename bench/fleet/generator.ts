@@ -18,7 +18,7 @@ export interface GeneratorTask {
         readonly from: number;
         readonly count: number;
         readonly body: object;
-        /** At most so many requests a second, evenly; absent: as many as are answered. */
+        /** Requests a second at most, sent evenly; by default as many as are answered. */
         readonly perSecond?: number;
       }
     /** Paths of each tenant, used in turn. */
@@ -42,7 +42,7 @@ interface Ask {
 }
 
 const task = workerData as GeneratorTask;
-/** What `Retry-After` asks for. */
+/** The pause that `Retry-After` asks for. */
 const retryPauseMs = 1000;
 /** Longer than an overloaded owner takes to load a million containers and serve them again. */
 const patienceMs = 600_000;

@@ -48,7 +48,7 @@ export interface Creates {
   /** Number of the first one; those below are there already. */
   readonly from: number;
   readonly count: number;
-  /** At most so many a second; absent: as many as are accepted. */
+  /** Creates a second at most; by default as many as are accepted. */
   readonly perSecond?: number;
   readonly connections?: number;
 }

@@ -1,6 +1,6 @@
 /**
- * What agents cost their hosts: the same number of containers on many hosts, on fewer, and on one.
- * A cost that is linear in the containers of a host is the same for each container everywhere.
+ * The cost of agents to their hosts: the same number of containers on many hosts, on fewer, and on
+ * one. A cost that is linear in the containers of a host is the same for each container everywhere.
  */
 import { sleep } from '../../lib/time/backoff.ts';
 import { hostMessagesNow } from '../messages.ts';

@@ -49,7 +49,7 @@ type Counts = { -readonly [name in keyof EngineCounts]: EngineCounts[name] };
 
 type Report = (container: DesiredContainer, description: Description, prepared?: number) => void;
 
-/** What should run here, and therefore does. */
+/** The containers that should run here, and therefore do. */
 class Table {
   readonly counts: Counts = { running: 0, created: 0, started: 0, stopped: 0, removed: 0 };
   readonly #containers = new Map<ContainerId, DesiredContainer>();

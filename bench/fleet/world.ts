@@ -21,7 +21,7 @@ export interface FleetSize {
   readonly tenants: number;
   readonly actors: number;
   readonly gateways: number;
-  /** Whether hosts have no agents, but only report what they should run (simulated-host.ts). */
+  /** True if hosts have no agents, but only report what they should run (simulated-host.ts). */
   readonly areSimulated?: boolean;
   /** Settings of agents that differ from the defaults. */
   readonly agentSettings?: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** How cost grows with the size of the fleet, and with the number of processes. */
+/** Growth of cost with the size of the fleet, and with the number of processes. */
 import { perContainer, runFleet, type FleetPlan, type FleetRun } from '../fleet/fleet.ts';
 import type { Bench, Plot, Results, Section, Table } from '../section.ts';
 import { figure } from '../statistics.ts';

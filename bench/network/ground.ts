@@ -1,6 +1,6 @@
 /**
- * What the section works with: hosts that have nothing but the tenant network, network namespaces
- * in place of containers, and a process in each.
+ * The parts of the section: hosts that have nothing but the tenant network, network namespaces in
+ * place of containers, and a process in each.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ export interface Place {
   readonly file: string;
   /** Runs a command in it. */
   readonly must: Must;
-  /** A process in it, told by `probe('listen', port)`. */
+  /** A process in it; `probe('listen', port)` gives it an order. */
   readonly probe: Tell<Orders>;
 }
 

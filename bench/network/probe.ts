@@ -1,4 +1,4 @@
-/** A process in a network namespace: it listens, connects, sends and asks as it is told. */
+/** A process in a network namespace: it listens, connects, sends and asks by orders. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';

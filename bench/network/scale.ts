@@ -1,4 +1,4 @@
-/** What many members, many peers and many questions cost a host. */
+/** The cost to a host of many members, many peers and many questions. */
 import { newWireguardKeys } from '../../lib/wireguard-keys.ts';
 import { freePort } from '../../dev/process/process.ts';
 import { sleep } from '../../lib/time/backoff.ts';

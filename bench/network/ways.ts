@@ -33,7 +33,7 @@ interface Measured {
   readonly cpuPerGib: number[];
 }
 
-/** What all processors have worked, in seconds: user, nice, system, irq and softirq of proc(5). */
+/** Busy time of all processors, in seconds: user, nice, system, irq and softirq of proc(5). */
 function busySeconds(): number {
   const [user, nice, system, , , irq, softirq] = readFileSync('/proc/stat', 'utf8')
     .split('\n', 1)[0]!

@@ -1,7 +1,7 @@
 /**
- * What people would write instead of Longshore's API: Fastify, a pool of PostgreSQL connections,
- * and one transaction for each create. The transaction is a single statement, which takes one round
- * trip instead of four.
+ * The API that people would write instead of Longshore's: Fastify, a pool of PostgreSQL
+ * connections, and one transaction for each create. The transaction is a single statement, which
+ * takes one round trip instead of four.
  */
 import { readFileSync } from 'node:fs';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';

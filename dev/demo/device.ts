@@ -19,7 +19,7 @@ const deadlineMs = 20_000;
 const port = 8080;
 
 export interface Device {
-  /** What it reaches, in words. */
+  /** Text about the addresses that it reaches. */
   readonly said: string;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface Device {
 const valuesIn = (file: string, name: string): string[] =>
   [...file.matchAll(new RegExp(`^${name} *= *(.+)$`, 'gm'))].flatMap(([, list = '']) => list.split(/ *, */));
 
-/** What `wg` takes of a file of `wg-quick`. */
+/** The part of a file of `wg-quick` that `wg` takes. */
 const withoutQuick = (file: string): string => file.replaceAll(/^(?:Address|DNS|MTU) *=.*\n/gm, '');
 
 /** @param id of the demo container */

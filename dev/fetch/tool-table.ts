@@ -353,8 +353,8 @@ export const atLeast = (version: Version, minimum: Version): boolean =>
   version[0] > minimum[0] || (version[0] === minimum[0] && version[1] >= minimum[1]);
 
 /**
- * The error for a missing tool: what is missing, why it was not found, and the two ways to provide
- * it.
+ * The error for a missing tool: its name, the reason why it was not found, and the two ways to
+ * provide it.
  */
 export function missingToolMessage(name: ToolName, entry: ToolEntry, reasons: readonly string[]): string {
   const { minimum, variable, packages, elsewhere, suite } = entry;

@@ -75,7 +75,7 @@ function findExecutable(name: string, folders: readonly string[]): string | unde
 }
 
 /**
- * Whether an ELF file has no program interpreter among its program headers, so it needs no dynamic
+ * True if an ELF file has no program interpreter among its program headers, and so needs no dynamic
  * linker (ELF specification, 64-bit).
  */
 export function isStaticElf(path: string): boolean {

@@ -78,7 +78,7 @@ export function processesMarked(variable: string, value: string): ProcessName[] 
 }
 
 /**
- * Whether the process listens on the TCP port, in its own network namespace (proc(5)). Undefined
+ * True if the process listens on the TCP port, in its own network namespace (proc(5)). `undefined`
  * without /proc.
  */
 export function listensOn(pid: number, port: number): boolean | undefined {

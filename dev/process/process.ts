@@ -23,14 +23,14 @@ export interface ServerSpec {
   /** The server's output is appended to this file. */
   readonly logFile: string;
   /**
-   * Where the server listens. It is not asked whether it is ready before it does: until then
+   * The port of the server. `ready` is not called before the server listens there: until then
    * another program may answer on the port, and get what is meant for this server. (On a system
-   * without /proc, the server is asked at once.)
+   * without /proc, `ready` is called at once.)
    */
   readonly port?: number;
   /**
-   * Whether the server is ready; it may reject while it is not. The signal aborts at the deadline
-   * and when the server ends.
+   * Resolves to true if the server is ready; it may reject while the server is not. The signal
+   * aborts at the deadline and when the server ends.
    */
   readonly ready: (signal: AbortSignal) => Promise<boolean>;
   readonly readyDeadlineMs: number;

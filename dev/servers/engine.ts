@@ -82,7 +82,7 @@ export interface PrivateEngineOptions {
   readonly dir: string;
   readonly tool?: EngineTool;
   /**
-   * Whether dockerd adds rules to the machine's firewall: isolation between networks, and
+   * True if dockerd adds rules to the machine's firewall: isolation between networks, and
    * containers' outgoing traffic.
    */
   readonly firewall: boolean;

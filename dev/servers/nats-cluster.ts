@@ -131,7 +131,7 @@ const connectAs = (cluster: Omit<NatsCluster, 'stop'>, credsFile: string): Promi
   });
 
 /**
- * Whether the leader of JetStream's metadata group sees all other servers. Until then, it may
+ * True if the leader of JetStream's metadata group sees all other servers. Until then, it may
  * refuse to create a replicated stream.
  */
 async function metaLeaderHearsAll(system: NatsConnection, servers: number): Promise<boolean> {
@@ -148,7 +148,7 @@ async function metaLeaderHearsAll(system: NatsConnection, servers: number): Prom
 }
 
 /**
- * Whether JetStream serves the control plane's account, which happens some time after a leader is
+ * True if JetStream serves the control plane's account, which happens some time after a leader is
  * elected.
  */
 async function accountIsServed(control: NatsConnection): Promise<boolean> {

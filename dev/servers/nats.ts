@@ -69,7 +69,7 @@ export const natsConfiguration = (configuration: NatsConfiguration): string =>
   ].join('\n');
 
 /**
- * Whether the server is ready. It sends an INFO line to each new client, and does not listen before
+ * True if the server is ready. It sends an INFO line to each new client, and does not listen before
  * JetStream is ready.
  */
 async function natsAnswers(port: number, signal: AbortSignal): Promise<boolean> {

@@ -55,7 +55,7 @@ const configuration = (listen: readonly string[], password: string): string =>
   ].join('\n');
 
 /**
- * Whether Redis answers. A client that has not authenticated gets the error NOAUTH, which is enough
+ * True if Redis answers. A client that has not authenticated gets the error NOAUTH, which is enough
  * to know that it is up.
  */
 async function redisAnswers(port: number, signal: AbortSignal): Promise<boolean> {
@@ -70,7 +70,7 @@ async function redisAnswers(port: number, signal: AbortSignal): Promise<boolean>
 }
 
 /**
- * Whether the port accepts connections. With TLS no more can be checked without a client
+ * True if the port accepts connections. With TLS no more can be checked without a client
  * certificate.
  */
 async function redisListens(port: number, signal: AbortSignal): Promise<boolean> {

@@ -24,7 +24,7 @@ export interface RegistryOptions {
   /** Holds blobs and manifests; the next start finds them again. */
   readonly folder: string;
   readonly port?: number;
-  /** The member `auth` of its configuration; absent: everyone may pull and push. */
+  /** The member `auth` of its configuration; if absent, everyone may pull and push. */
   readonly auth?: object;
 }
 

@@ -37,7 +37,7 @@ export interface TenantNetwork {
   stop(): Promise<void>;
 }
 
-/** Where the engine that answers at this DOCKER_HOST has the files of its network namespaces. */
+/** The folder of the network namespaces of the engine that answers at this DOCKER_HOST. */
 export function namespacesOf(dockerHost: string): string {
   const beside = join(dirname(dockerHost.replace(/^unix:\/\//, '')), 'exec');
   return existsSync(beside) ? join(beside, 'netns') : '/var/run/docker/netns';

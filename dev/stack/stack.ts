@@ -51,7 +51,7 @@ export interface StackOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a VPN server and a device need. */
+/** The tools of a VPN server and of a device. */
 export type VpnTools = Readonly<Record<'ip' | 'wg' | 'wireguard-go', Tool>>;
 
 export interface Stack {
@@ -61,11 +61,11 @@ export interface Stack {
   readonly nats: Nats;
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
   readonly metricsUrls: readonly string[];
-  /** Whether containers of a tenant reach each other. */
+  /** True if containers of a tenant reach each other. */
   readonly hasNetwork: boolean;
   /** UDP port of the VPN server. */
   readonly vpnPort: number;
-  /** Undefined: no VPN is served here. */
+  /** `undefined` if no VPN is served here. */
   readonly vpnTools: VpnTools | undefined;
   stop(): Promise<void>;
 }
@@ -327,7 +327,7 @@ async function findFirewall(ground: Ground): Promise<Tool | undefined> {
   return nft;
 }
 
-/** @param lack what is not so without the tool, for the user */
+/** @param lack consequence of the missing tool, for the user */
 function findOptional({ env, cacheFolder, parts }: Ground, name: ToolName, lack: string): Promise<Tool | undefined> {
   const find = (): Promise<Tool | undefined> =>
     findTool(name, { env, cacheFolder, report: (what) => say(`· ${what} …`) }).catch((error: unknown) => {

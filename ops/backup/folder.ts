@@ -149,7 +149,7 @@ export async function readBackup(
   return { manifest, isChecked };
 }
 
-/** What a stream may not do: copy to, or from, subjects of others. */
+/** Settings that a stream may not have: they copy to, or from, subjects of others. */
 const reaching = ['mirror', 'sources', 'republish', 'subject_transform'] as const;
 
 /**

@@ -16,7 +16,7 @@ export function checkName({ current }: NatsIdentity, name: string): void {
 
 /**
  * Makes a new key for the name. The earlier ones stay valid.
- * @param ttlS the lifetime of its credentials in seconds; absent: they do not expire
+ * @param ttlS the lifetime of its credentials in seconds; if absent, they do not expire
  */
 export async function rotateKey(folder: string, name: string, ttlS?: number): Promise<NatsIdentity> {
   const pair = createKeyOf(name);

@@ -48,7 +48,7 @@ async function withLock(folder: string, work: () => Promise<void>): Promise<void
 
 const accountsPath = (folder: string): string => join(folder, 'accounts.conf');
 
-/** What the servers read when they start. */
+/** Writes the file that the servers read when they start. */
 const writeAccounts = (folder: string, identity: NatsIdentity): void =>
   writePrivateFile(accountsPath(folder), `${accountsConfiguration(identity, '/var/lib/nats/accounts').join('\n')}\n`);
 
@@ -85,7 +85,7 @@ export async function listKeys(terminal: Process, name: string): Promise<void> {
   });
 }
 
-/** @param days lifetime of the new credentials; absent: they do not expire */
+/** @param days lifetime of the new credentials; if absent, they do not expire */
 export const rotate = (terminal: Process, folderName: string, name: string, days?: number): Promise<void> =>
   withFolder(folderName, (folder) => rotateIn(terminal, folder, name, days));
 

@@ -18,9 +18,9 @@ const IssuedKey = Type.Object({
   key: Type.String(),
   /** Seconds since 1970, as in a JWT. */
   iat: Seconds,
-  /** When its credentials expire; absent: never. */
+  /** Expiry of its credentials; absent if they never expire. */
   exp: Type.Optional(Seconds),
-  /** Since when it is refused; absent: it is valid. */
+  /** Beginning of its refusal; absent while it is valid. */
   revoked: Type.Optional(Seconds),
 });
 export type IssuedKey = Readonly<Static<typeof IssuedKey>>;

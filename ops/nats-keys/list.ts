@@ -14,7 +14,8 @@ function stateOf({ name, key, exp, revoked }: IssuedKey, current: ReadonlyMap<st
 }
 
 /**
- * @param connections by key, the names of those that are connected by it; absent: unknown
+ * @param connections by key, the names of those that are connected by it; absent if they are
+ *   unknown
  */
 export function tableOfKeys(
   { issued, current }: Pick<NatsIdentity, 'issued' | 'current'>,

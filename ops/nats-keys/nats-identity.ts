@@ -97,7 +97,7 @@ export const credsPath = (folder: string, name: string): string => join(folder, 
 
 export const hasKeys = (folder: string): boolean => existsSync(seedPath(folder, 'operator'));
 
-/** What signs the users of hosts, and what signs accounts. */
+/** Names of the keys that sign the users of hosts and the accounts. */
 export const signingNames = ['hosts-signing', 'operator-signing'] as const;
 type SigningName = (typeof signingNames)[number];
 const isSigning = (name: string): name is SigningName => (signingNames as readonly string[]).includes(name);
@@ -144,7 +144,7 @@ function removeRevoked(folder: string): void {
   }
 }
 
-/** The claims of a saved JWT; undefined: the file is missing or unreadable. */
+/** The claims of a saved JWT; `undefined` if the file is missing or unreadable. */
 async function savedClaims<T>(path: string): Promise<ClaimsData<T> | undefined> {
   try {
     const text = readFileSync(path, 'utf8');
@@ -154,7 +154,7 @@ async function savedClaims<T>(path: string): Promise<ClaimsData<T> | undefined> 
   }
 }
 
-/** What a JWT says, apart from when it was signed. */
+/** The content of a JWT without the time of its signature. */
 const saidBy = <T>({ sub, iss, exp, nats }: ClaimsData<T>): string => JSON.stringify({ sub, iss, exp, nats });
 
 /**

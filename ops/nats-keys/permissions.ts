@@ -1,5 +1,5 @@
 /**
- * What the accounts and the users of each program may do on NATS, as claims of their JWTs
+ * Permissions of the accounts and of each program's users on NATS, as claims of their JWTs
  * (nats-identity.ts signs them).
  */
 import type { Export, Import, OperatorLimits, User } from '@nats-io/jwt';
@@ -117,7 +117,7 @@ const subjectsOfHosts = [
 ];
 
 /**
- * What only hosts and gateways say to each other: asks for sealed values, and sessions. Others may
+ * Subjects between hosts and gateways alone: asks for sealed values, and sessions. Others may
  * neither speak nor listen there. The permissions alone do not stop a thief who may ask JetStream,
  * which would publish in the thief's place: asks for values are signed, too (ADR 37).
  */

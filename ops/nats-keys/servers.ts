@@ -1,4 +1,4 @@
-/** What the NATS servers hold of a folder's accounts, and who is connected by which key. */
+/** The state of a folder's accounts on the NATS servers, and the connections by each key. */
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
 import { natsServers, optionalText, readSettings } from '../../lib/config.ts';
@@ -108,7 +108,7 @@ export async function pushAccounts(system: NatsConnection, identity: NatsIdentit
   return [...servers].sort();
 }
 
-/** Whether every server accepts what the key signs for the account HOSTS. */
+/** True if every server accepts what the key signs for the account HOSTS. */
 export async function isAtServers(system: NatsConnection, identity: NatsIdentity, key: string): Promise<boolean> {
   const accounts = createAccounts(Promise.resolve(system), identity.operatorSeed);
   const { HOSTS } = identity.accounts;

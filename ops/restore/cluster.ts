@@ -45,10 +45,10 @@ export interface RestoreOptions extends HistoryOptions {
   readonly replace: boolean;
   /** If true, that state may be of another cluster. */
   readonly otherCluster?: boolean;
-  /** The restored incarnation is above it; undefined: above the clock's time alone. */
+  /** The restored incarnation is above it; if `undefined`, above the clock's time alone. */
   readonly incarnationAbove?: number | undefined;
   readonly clock: Clock;
-  /** `isChecked`: whether the manifest has a checksum, which backups of the last release lack. */
+  /** `isChecked` is true if the manifest has a checksum, which backups of the last release lack. */
   readonly onChecked: (manifest: Manifest, isChecked: boolean) => void;
   /** All state is back, and actors may start; history follows. */
   readonly onServable?: (servable: Servable) => void | Promise<void>;

@@ -69,7 +69,7 @@ export async function restoreHistory(
   };
 }
 
-/** Up to which sequence all partitions know the events; undefined: its messages are no events. */
+/** The last sequence whose events all partitions know; `undefined` if the stream has no events. */
 const knownIn = ({ eventsKnown, auditKnown }: Manifest, stream: string): number | undefined =>
   stream === streams.events.name ? eventsKnown : stream === streams.audit.name ? auditKnown : undefined;
 

@@ -1,6 +1,6 @@
 /**
- * Whether the NATS servers can take a backup, asked before a restore deletes anything. The servers
- * answer themselves: a stream that is as large as what is missing is created, and deleted at once.
+ * Checks that the NATS servers can take a backup, before a restore deletes anything. The servers
+ * decide themselves: a stream that is as large as what is missing is created, and deleted at once.
  * On a single server it also shows how long a message takes to be on disk.
  */
 import { randomUUID } from 'node:crypto';

@@ -7,7 +7,7 @@ import { restoreStream, type StreamConfig } from '../backup/stream.ts';
 
 export interface SavedOptions {
   readonly folder: string;
-  /** Replicas of each stream; undefined: as many as the backed-up stream had. */
+  /** Replicas of each stream; by default as many as the backed-up stream had. */
   readonly replicas: number | undefined;
   /** Called after each stream has been restored. */
   readonly onRestored: (stream: SavedStream) => void;
