@@ -33,7 +33,7 @@ export const gatewayMetrics = {
   }),
   batch: histogram('batch_items', {
     help: 'Asks in one message to the owner of a partition, by lane.',
-    watch: 'How many requests share a message; rises with the load.',
+    watch: 'The requests that share a message; rises with the load.',
     labels: [label('lane', ...laneKinds)],
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   }),
@@ -141,7 +141,7 @@ export const gatewayGauges = {
   revocations: read('gauge', 'revocations', {
     help: 'Revocations known to this gateway.',
     watch:
-      'How many a gateway holds. If a tenant’s revocations do not fit (event `revocations_full`), only that tenant is refused.',
+      'If a tenant’s revocations do not fit (event `revocations_full`), only that tenant is refused.',
     read: (gauges) => gauges.revocations(),
   }),
   tenantsRefused: read('gauge', 'tenants_refused', {

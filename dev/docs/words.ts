@@ -38,8 +38,8 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Use a method from `Allow`.',
   },
   conflict: {
-    when: 'What is there does not allow it now. `reason` says why: see [reasons of conflicts](#reasons-of-conflicts). `detail` has `max` with `too_many`, and `containers` with some of `in_use`.',
-    client: 'What the table says of the `reason`.',
+    when: 'The present state does not allow it. `reason` says why: see [reasons of conflicts](#reasons-of-conflicts). `detail` has `max` with `too_many`, and `containers` with some of `in_use`.',
+    client: 'Follow the table by `reason`.',
   },
   precondition_failed: {
     when: '`If-Match` names no ETag that the resource still has: somebody has changed what is declared since you read it, or it was never there. Or `If-None-Match` names one that it has. Nothing was executed.',
@@ -143,7 +143,7 @@ export const conflictWords: Readonly<Record<ConflictReason, ReasonWords>> = {
     todo: 'Wait as the message says, or leave `host_key` as it is.',
   },
   key_used: {
-    meaning: 'What serves once was used: an `Idempotency-Key`, or the choice of a tenant at a sign-in.',
+    meaning: 'Something that serves once was used: an `Idempotency-Key`, or the choice of a tenant at a sign-in.',
     todo: 'Send the request with another key, or sign in again.',
   },
   too_many: {

@@ -65,23 +65,23 @@ export const settings = {
   ),
   SIGN_IN_CLIENT_ID: optionalText('The gateway’s client id at this provider.'),
   SIGN_IN_CLIENT_SECRET_FILE: optionalText('File with the client’s secret. Absent: the client is a public one.'),
-  SIGN_IN_SCOPES: text('What the provider is asked for, with spaces between; `openid` must be there.', {
+  SIGN_IN_SCOPES: text('Scopes requested from the provider, separated by spaces; `openid` must be among them.', {
     fallback: 'openid profile email',
   }),
   SIGN_IN_RULES_FILE: optionalText(
-    'Who is in which tenant, with which scopes: JSON, a list of {claim, value, tenant, scopes, device}, or of {claim, scopes, device} for a claim that holds names of tenants.',
+    'File of the rules that give people their tenants and scopes: JSON, a list of {claim, value, tenant, scopes, device}, or of {claim, scopes, device} for a claim that holds names of tenants.',
   ),
-  SIGN_IN_SESSION: duration('How long a session lasts; then its user signs in again.', {
+  SIGN_IN_SESSION: duration('Lifetime of a session; then its user signs in again.', {
     min: 60_000,
     max: sessionLifeMaxMs,
     fallback: limits.sessionLifeMs,
   }),
   SIGN_IN_DEVICE: choice(
-    'Whether command lines may sign in (`longshore login`). `off`: they need an API token.',
+    'Sign-in of command lines (`longshore login`). `off`: they need an API token.',
     ['on', 'off'],
     'on',
   ),
-  SIGN_IN_DEVICE_SESSION: duration('How long a session of a command line lasts, up to SIGN_IN_SESSION.', {
+  SIGN_IN_DEVICE_SESSION: duration('Lifetime of a session of a command line, up to SIGN_IN_SESSION.', {
     min: 60_000,
     max: sessionLifeMaxMs,
     fallback: deviceSessionLifeMs,
@@ -165,7 +165,7 @@ export const settings = {
     'info',
   ),
   SHUTDOWN_DELAY: duration(
-    'How long a stopping gateway still listens after /readyz answers 503, so that load balancers notice.',
+    'Time for which a stopping gateway still listens after /readyz answers 503, so that load balancers notice.',
     {
       min: 0,
       max: 120_000,

@@ -39,7 +39,7 @@ export const traceSettings = {
   ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optionalHttpUrl('The whole URL that spans are sent to.'),
   OTEL_EXPORTER_OTLP_HEADERS: headers,
-  OTEL_EXPORTER_OTLP_PROTOCOL: choice('How spans are sent.', ['http/json'], 'http/json'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: choice('Protocol by which spans are sent.', ['http/json'], 'http/json'),
   OTEL_SERVICE_NAME: optionalText(
     'Name of this program in its spans; default: longshore-gateway, longshore-actors, longshore-host-agent.',
   ),

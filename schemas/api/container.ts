@@ -289,7 +289,7 @@ export const NetworkView = Type.Object(
   },
   {
     additionalProperties: false,
-    description: 'Its place in the network of its tenant. Null: it is to be in none.',
+    description: 'Its place in the network of its tenant. Null if it declares none.',
   },
 );
 export type NetworkView = Static<typeof NetworkView>;
@@ -316,7 +316,7 @@ export const ContainerStatusView = Type.Object(
         minimum: 0,
         maximum: limits.waitStableMaxSeconds,
         description:
-          'For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard.',
+          'Shortest time for which the present run is known to be up. Absent if it is not up, or its host is silent.',
       }),
     ),
     observed_generation: Type.Optional(
@@ -335,17 +335,17 @@ export const ContainerStatusView = Type.Object(
       Type.Unsafe<ImageSeen>({
         ...ImageSeen,
         description:
-          'What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell.',
+          'The image to which its host resolved the tag. Absent until the host has made it, or if it cannot tell.',
       }),
     ),
     network: Type.Optional(nullable(NetworkView)),
     left: Type.Optional(
-      Type.Unsafe<LeftVolumes>({ ...LeftVolumes, description: 'The newest of `left_on`. Absent: there is none.' }),
+      Type.Unsafe<LeftVolumes>({ ...LeftVolumes, description: 'The newest of `left_on`. Absent if there is none.' }),
     ),
     left_on: Type.Optional(
       Type.Array(LeftVolumes, {
         maxItems: limits.leftHosts,
-        description: 'Other hosts that have data of the container, newest first. Absent: there are none.',
+        description: 'Other hosts that have data of the container, newest first. Absent if there are none.',
       }),
     ),
     move: Type.Optional(MoveView),
@@ -398,16 +398,16 @@ export const ContainerVersion = Type.Object(
     version: Type.Integer({ minimum: 1, description: 'Counts the versions of this container, from 1.' }),
     generation: Type.Integer({ description: 'Generation that came with it.' }),
     at: Timestamp,
-    by: Type.Union([Author, Type.Null()], { description: 'Who declared it. Null: not known any more.' }),
+    by: Type.Union([Author, Type.Null()], { description: 'Author of the declaration. Null if no longer known.' }),
     request_id: nullable(Type.String()),
     outcome: nullable(
       Type.Enum(['done', 'rolled_back', 'failed', 'stopped', 'superseded'], {
-        description: 'Null: not known yet.',
+        description: 'Null until it is known.',
       }),
     ),
     reason: nullable(Reason),
     digest: Type.Optional(
-      Type.String({ description: 'Digest that its tag named on its host. Absent: it is not known.' }),
+      Type.String({ description: 'Digest that its tag named on its host. Absent if not known.' }),
     ),
     spec: Type.Unsafe<StoredSpec>({
       ...StoredSpec,

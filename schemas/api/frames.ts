@@ -16,10 +16,10 @@ export type ResetReason = (typeof resetReasons)[number];
 export const StreamReset = Type.Object(
   {
     reason: Type.Enum([...resetReasons], {
-      description: '`unknown`: the id is none of this stream. `expired`: what comes behind it is no longer kept.',
+      description: '`unknown`: this stream has no such id. `expired`: the frames behind it are no longer kept.',
     }),
     oldest: nullable(
-      Type.String({ description: 'Id of the oldest that is kept, with which the stream goes on. Null: none is.' }),
+      Type.String({ description: 'Id of the oldest that is kept, with which the stream goes on. Null if none is.' }),
     ),
   },
   closed,
@@ -35,7 +35,7 @@ export type EndReason = (typeof endReasons)[number];
 
 export const StreamEnd = Type.Object({ reason: Type.Enum([...endReasons]) }, closed);
 
-const id = Type.String({ description: 'What `Last-Event-ID` names to go on behind this frame.' });
+const id = Type.String({ description: 'Value of `Last-Event-ID` with which a stream goes on behind this frame.' });
 
 const frame = <Name extends string, Data extends TSchema>(event: Name, data: Data) =>
   Type.Object({ event: Type.Literal(event), data }, closed);

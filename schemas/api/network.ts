@@ -58,7 +58,7 @@ const SearchDomains = Type.Array(Domain, {
 const TenantNetworkFlag = Type.Boolean({
   default: true,
   description:
-    'Whether peers reach the containers of their tenant, by name and by address, once a host serves the network.',
+    'If true, peers reach the containers of their tenant, by name and by address, once a host serves the network.',
 });
 
 export const NetworkSettings = Type.Object(

@@ -78,22 +78,22 @@ export const PeerView = Type.Object(
     tokens: Type.Array(PeerTokenView),
     last_handshake_at: nullable(
       Type.String({
-        description: 'Of WireGuard, as the host that serves the network sees it. Null: none that is known.',
+        description: 'Of WireGuard, as the host that serves the network sees it. Null if none is known.',
       }),
     ),
     rx_bytes: nullable(
-      Type.Integer({ minimum: 0, description: 'Came from the device since its server let it in. Null: unknown.' }),
+      Type.Integer({ minimum: 0, description: 'Bytes from the device since its server let it in. Null if unknown.' }),
     ),
-    tx_bytes: nullable(Type.Integer({ minimum: 0, description: 'Went to the device. Null: unknown.' })),
+    tx_bytes: nullable(Type.Integer({ minimum: 0, description: 'Bytes to the device. Null if unknown.' })),
     endpoint: nullable(
       Type.String({
-        description: 'Address and port of the device. Null: unknown, or the token has not the scope `vpn`.',
+        description: 'Address and port of the device. Null if unknown, or if the token lacks the scope `vpn`.',
       }),
     ),
     files_changed_at: nullable(
       Type.String({
         description:
-          'The last change of the peer or of its network that its files show: download them again if they are older. Null: unknown, because the network does not answer.',
+          'The last change of the peer or of its network that its files show: download them again if they are older. Null if the network does not answer.',
       }),
     ),
     /** Reason why the network refuses the peer, and the remedy. */

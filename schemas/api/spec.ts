@@ -95,7 +95,7 @@ export const SpecPlan = Type.Object(
           to: HostKey,
           volumes: Type.Array(Type.String(), { description: 'Paths whose data stays on the host that it leaves.' }),
         },
-        { description: 'The container would leave its host, and start on another one. Absent: it stays.' },
+        { description: 'The container would leave its host, and start on another one. Absent if it stays.' },
       ),
     ),
   },

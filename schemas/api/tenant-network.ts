@@ -7,10 +7,10 @@ import { nullable } from './nullable.ts';
 /** `GET /api/v2/network` */
 export const TenantNetwork = Type.Object(
   {
-    ipv4: nullable(Type.String({ description: 'Range of addresses, as CIDR. Null: the cluster gives none of IPv4.' })),
+    ipv4: nullable(Type.String({ description: 'Range of addresses, as CIDR. Null if the cluster has none of IPv4.' })),
     ipv6: Type.String({ description: 'Range of addresses, as CIDR; it is the cluster’s, for all tenants.' }),
     domain: Type.String({ description: `Names are below it, and hold without it: \`${internalDomain}\`.` }),
-    members: Type.Integer({ minimum: 0, description: 'How many containers are in the network.' }),
+    members: Type.Integer({ minimum: 0, description: 'Number of containers in the network.' }),
   },
   { additionalProperties: false },
 );

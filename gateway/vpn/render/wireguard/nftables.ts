@@ -164,7 +164,7 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
   // the name of another program's interface, such as tun0, whose packets are not from here.
   const foreign = isInterfaceOfOthers(name) ? [] : [`${tunnel} ${drop('spoofed')}`];
   return [
-    `# What peers of the network ${name} reach. Made by Longshore: fetch it again, do not edit it.`,
+    `# Rules for the peers of the network ${name}. Made by Longshore: fetch it again, do not edit it.`,
     ...tenants.map((tenant, index) => `# mark ${index + 1}: ${tenant}`),
     // nft refuses to delete an absent table, so it is added first. The whole file is one
     // transaction.
