@@ -2,7 +2,9 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Clock } from '../lib/time/clock.ts';
-import { limits } from '../schemas/limits.ts';
+
+/** Container ids whose random bytes are drawn at once. */
+export const idsDrawn = 256;
 
 const uuidLength = 16;
 
@@ -16,7 +18,7 @@ export function ascendingIds(
   clock: Pick<Clock, 'nowMs'>,
   fill: (block: Uint8Array) => unknown = randomFillSync,
 ): () => string {
-  const block = new Uint8Array(uuidLength * limits.idsDrawn);
+  const block = new Uint8Array(uuidLength * idsDrawn);
   let next = block.length;
   let msecs = -Infinity;
   let seq = 0;

@@ -140,8 +140,7 @@ export const gatewayGauges = {
   }),
   revocations: read('gauge', 'revocations', {
     help: 'Revocations known to this gateway.',
-    watch:
-      'If a tenant’s revocations do not fit (event `revocations_full`), only that tenant is refused.',
+    watch: 'If a tenant’s revocations do not fit (event `revocations_full`), only that tenant is refused.',
     read: (gauges) => gauges.revocations(),
   }),
   tenantsRefused: read('gauge', 'tenants_refused', {

@@ -11,8 +11,11 @@ import { ConfigurationError, readSettingFile } from './config.ts';
 import type { Stoppable } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { commonPrefix, label, reading, readAtScrapes } from './metric-table.ts';
-import { limits } from '../schemas/limits.ts';
 import { errorBody } from '../schemas/errors.ts';
+import { seconds } from '../schemas/limits/units.ts';
+
+/** Time in which the listener of metrics stops. */
+const stopListenerMs = 2 * seconds;
 
 /** Tokens in METRICS_TOKEN_FILE. */
 const metricsTokens = 8;
@@ -172,7 +175,7 @@ export async function serveMetrics(
   const { address: host, port, family } = server.address() as AddressInfo;
   return {
     name: 'metrics listener',
-    deadlineMs: limits.stopListenerMs,
+    deadlineMs: stopListenerMs,
     url: `http://${family === 'IPv6' ? `[${host}]` : host}:${port}/metrics`,
     stop: () =>
       new Promise((resolve) => {

@@ -41,6 +41,11 @@ import { VpnState, type VpnView } from './vpn-state.ts';
 
 /** Hosts without containers of a partition whose last change it remembers, at least. */
 export const hostRevisionsKept = 1000;
+/**
+ * The latest changes of containers that an owner keeps of each partition; a client that watches and
+ * has missed more must begin again.
+ */
+export const itemChanges = 32_768;
 
 export interface PartitionView {
   /**
@@ -245,7 +250,7 @@ export class PartitionState implements PartitionView {
     this.#epoch = epoch;
     this.#otherRevision = this.#droppedRevision = revision;
     this.#changes = new RecentChanges(revision, limits.syncChanges);
-    this.#items = new RecentChanges(0, limits.itemChanges);
+    this.#items = new RecentChanges(0, itemChanges);
     this.#members = new RecentChanges(revision, limits.syncChanges);
     this.#incarnation = incarnation;
     this.vpn = new VpnState(incarnation);

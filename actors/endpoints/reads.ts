@@ -6,9 +6,12 @@
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { RateLimitedLog } from '../../lib/rate-limited-log.ts';
-import { limits } from '../../schemas/limits.ts';
 import { isInbox, readable, subjects, type Readable } from '../../schemas/wire/subjects.ts';
 import { bucketStream, buckets, streams } from '../../schemas/records/buckets.ts';
+import { KiB } from '../../schemas/limits/units.ts';
+
+/** The size of a request to JetStream that actors forward. */
+const readAskBytes = 1 * KiB;
 
 const apiOf: Readonly<Record<Readable, string>> = {
   logs: `$JS.API.DIRECT.GET.${streams.logs.name}`,
@@ -28,7 +31,7 @@ export function serveReads(nc: NatsConnection, log: RateLimitedLog): Subscriptio
     nc.subscribe(subjects.read(what), {
       queue,
       callback: (error, { data, reply }) => {
-        if (error !== null || data.length > limits.readAskBytes) return;
+        if (error !== null || data.length > readAskBytes) return;
         if (!isInbox(reply)) {
           log.warn('read_refused', { what, reply });
           return;

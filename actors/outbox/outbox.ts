@@ -28,6 +28,15 @@ import type { Partition } from '../partition.ts';
 import type { PartitionView } from '../domain/state.ts';
 import type { Changes, TurnContext } from '../domain/turn.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import { minutes } from '../../schemas/limits/units.ts';
+
+/**
+ * A reservation that no peer has confirmed is checked after this time, which is far longer than any
+ * request takes.
+ */
+export const reservationTtlMs = 2 * minutes;
+/** Messages that one sweep sends from one partition. */
+export const outboxItemsPerSweep = 100;
 
 /**
  * One outstanding message. At most one with the same `about` is under way at a time; `version`
@@ -77,7 +86,7 @@ function* tellsOf(
 
 function* releasesOf(network: KnownNetwork, nowMs: number): Generator<OutboxItem, void, void> {
   for (const lease of network.reservations()) {
-    if (lease.state.phase !== 'reserved' || lease.state.atMs + limits.reservationTtlMs > nowMs) continue;
+    if (lease.state.phase !== 'reserved' || lease.state.atMs + reservationTtlMs > nowMs) continue;
     yield { kind: 'release', about: `release ${lease.peer} ${lease.network}`, version: lease.state.atMs, lease };
   }
   for (const lease of network.unconfirmed()) {
@@ -190,7 +199,7 @@ interface Round {
 const newRound = (): Round => ({
   underWay: new Map(),
   failures: new Map(),
-  forgetAt: 2 * limits.outboxItemsPerSweep,
+  forgetAt: 2 * outboxItemsPerSweep,
   turns: new Set(),
   isLooking: false,
   isLookWanted: false,
@@ -231,7 +240,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     const nowMs = clock.monotonicMs();
     const places = new Map<number, number>();
     for (const to of underWay.values()) places.set(to, (places.get(to) ?? 0) + 1);
-    const isFull = (to: number): boolean => (places.get(to) ?? 0) >= limits.outboxItemsPerSweep;
+    const isFull = (to: number): boolean => (places.get(to) ?? 0) >= outboxItemsPerSweep;
     const isDue = ({ about, version }: OutboxItem): boolean => {
       const failed = failures.get(about);
       const rests = failed !== undefined && failed.version === version && failed.dueMs > nowMs;
@@ -362,7 +371,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
       if (!wanted.has(about)) failures.delete(about);
       yield;
     }
-    round.forgetAt = 2 * Math.max(failures.size, limits.outboxItemsPerSweep);
+    round.forgetAt = 2 * Math.max(failures.size, outboxItemsPerSweep);
   }
 
   return {

@@ -5,10 +5,12 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { AuditLine } from '../../schemas/api/audit/line.ts';
-import { limits } from '../../schemas/limits.ts';
-import { days } from '../../schemas/limits/units.ts';
+import { days, minutes } from '../../schemas/limits/units.ts';
 import { PastReader, type PastFound, type PastRange } from '../streams/past.ts';
 import { SubjectReader } from '../streams/subject-reader.ts';
+
+/** Greatest lead of an owner's clock over that of the servers. */
+const auditAheadMs = 5 * minutes;
 
 /** Messages that a page looks at: filters may match few of them. */
 const auditReadMessages = 2048;
@@ -24,7 +26,7 @@ export class AuditReader {
   constructor(nc: Promise<NatsConnection>, clock: Clock, onMalformed: () => void) {
     this.#past = new PastReader(new SubjectReader(nc, 'audit', clock), {
       itemsOf: (message) => this.#linesOf(message),
-      aheadMs: limits.auditAheadMs,
+      aheadMs: auditAheadMs,
       late: { byMs: auditLateMs },
       pageMessages: auditReadMessages,
     });

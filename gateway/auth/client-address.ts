@@ -6,6 +6,12 @@ import type { Fields, Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { plainAddress, type RequestHead } from '../http/engine/engine.ts';
 
+/**
+ * Characters of an entry that is not an address, in the warning: an IPv6 address with brackets and
+ * a port is shorter.
+ */
+export const forwardedHopChars = 64;
+
 /** Entries of X-Forwarded-For that are checked, from the last on. */
 const forwardedHops = 16;
 
@@ -107,7 +113,7 @@ export class ClientAddresses {
     if (!this.isTrusted(origin.address)) this.#warn('forwarded_for_untrusted', { address: origin.address });
     const { address, malformed } = clientAddress(origin.address, forwardedFor, this.isTrusted);
     if (malformed !== undefined) {
-      const hop = malformed.slice(0, limits.forwardedHopChars);
+      const hop = malformed.slice(0, forwardedHopChars);
       this.#warn('forwarded_for_malformed', { address: origin.address, hop });
     }
     return address;

@@ -9,6 +9,15 @@ import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Algorithm } from './claims.ts';
 import { parseJwks, type KeySet, type VerificationKey } from './jwks.ts';
+import { MiB, seconds } from '../../schemas/limits/units.ts';
+
+/** Largest key set. */
+export const jwksBytes = 1 * MiB;
+/** Deadline of a read of a key set. */
+const jwksFetchMs = 5 * seconds;
+/** The first and the longest pause after a failed read. */
+const jwksBackoffMinMs = 1 * seconds;
+export const jwksBackoffMaxMs = 60 * seconds;
 
 export type KeySource =
   { readonly kind: 'url'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
@@ -28,14 +37,14 @@ export interface KeyFinder {
 /** Reads the set again; undefined if it has not changed. Rejects if it is unavailable. */
 type Read = () => Promise<KeySet | undefined>;
 
-const tooLarge = `the key set is larger than ${limits.jwksBytes} bytes`;
+const tooLarge = `the key set is larger than ${jwksBytes} bytes`;
 
 async function boundedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += (chunk as Uint8Array).byteLength;
-    if (bytes > limits.jwksBytes) throw new Error(tooLarge);
+    if (bytes > jwksBytes) throw new Error(tooLarge);
     chunks.push(chunk as Uint8Array);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -47,7 +56,7 @@ const fromUrl =
     const response = await fetch(url, {
       headers: { accept: 'application/jwk-set+json, application/json' },
       redirect: 'error',
-      signal: AbortSignal.timeout(limits.jwksFetchMs),
+      signal: AbortSignal.timeout(jwksFetchMs),
     });
     if (response.status !== 200) throw new Error(`the key server answered ${response.status}, not 200`);
     return parseJwks(await boundedText(response));
@@ -59,7 +68,7 @@ function fromFile(path: string): Read {
     const { mtimeMs, size, ino } = await stat(path);
     const now = `${mtimeMs} ${size} ${ino}`;
     if (now === seen) return undefined;
-    if (size > limits.jwksBytes) throw new Error(tooLarge);
+    if (size > jwksBytes) throw new Error(tooLarge);
     const keys = parseJwks(await readFile(path, 'utf8'));
     seen = now;
     return keys;
@@ -157,9 +166,7 @@ export class IssuerKeys implements KeyFinder {
       this.#readAtMs = this.#clock.monotonicMs();
       return this.#keys !== undefined;
     } catch (error) {
-      const pauseMs = jitter(
-        backoffMs(this.#failures, { minMs: limits.jwksBackoffMinMs, maxMs: limits.jwksBackoffMaxMs }),
-      );
+      const pauseMs = jitter(backoffMs(this.#failures, { minMs: jwksBackoffMinMs, maxMs: jwksBackoffMaxMs }));
       this.#failures++;
       this.#notBeforeMs = this.#clock.monotonicMs() + pauseMs;
       this.#log.warn('jwks_unavailable', { issuer: this.#issuer, kept: this.#keys?.size ?? 0, error });

@@ -16,6 +16,11 @@ import { limits } from '../../schemas/limits.ts';
 import { MiB, seconds } from '../../schemas/limits/units.ts';
 import type { RateLimiter } from './rate-limits.ts';
 
+/** Interval at which gateways share their counts. */
+const rateShareMs = 200;
+/** Redis drops the count of a gateway that no longer renews it. */
+export const redisCountTtlSeconds = 60;
+
 /**
  * Bytes that may arrive from Redis without completing a message or a round of counts, which has
  * at most `rateBuckets` counts.
@@ -217,7 +222,7 @@ interface Count {
  * or it may be new there and have no expiry.
  */
 export const isLapsing = (known: Count | undefined, sum: number, added: number, nowMs: number): boolean =>
-  known === undefined || sum <= added || nowMs - known.keptAtMs >= limits.redisCountTtlSeconds * 500;
+  known === undefined || sum <= added || nowMs - known.keptAtMs >= redisCountTtlSeconds * 500;
 
 /**
  * Each gateway adds the number of requests that it admitted to a tenant's common count, and reads
@@ -246,7 +251,7 @@ function shareRates(commands: Guarded, { clusterId, tenantRates, clock, log }: S
       if (error || sum === undefined || !Number.isSafeInteger(sum)) return;
       const before = counts.get(tenant);
       const lapses = isLapsing(before, sum, count, nowMs);
-      if (lapses) renewals.expire(keyOf(tenant), limits.redisCountTtlSeconds);
+      if (lapses) renewals.expire(keyOf(tenant), redisCountTtlSeconds);
       counts.set(tenant, { sum, keptAtMs: lapses ? nowMs : (before?.keptAtMs ?? nowMs) });
       // A smaller sum means that the count expired and restarted.
       if (before !== undefined && sum - count > before.sum) tenantRates.charge(tenant, sum - count - before.sum);
@@ -265,5 +270,5 @@ function shareRates(commands: Guarded, { clusterId, tenantRates, clock, log }: S
       .finally(() => {
         busy = false;
       });
-  }, limits.rateShareMs).unref();
+  }, rateShareMs).unref();
 }

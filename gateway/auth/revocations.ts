@@ -8,6 +8,10 @@ import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import { isCovered, matchesToken, type Revocation, type RevocationBody } from '../../schemas/api/tenant.ts';
 import type { Identity } from './claims.ts';
+import { MiB } from '../../schemas/limits/units.ts';
+
+/** Memory of a gateway for the revocations of all tenants. */
+const revocationsHeldBytes = 256 * MiB;
 
 /**
  * A revocation of tokens by `jti`, by `sub`, or, without either, of all tokens of the tenant. It
@@ -38,7 +42,7 @@ export class Revocations {
   #count = 0;
   #bytes = 0;
 
-  constructor(heldBytesMax: number = limits.revocationsHeldBytes) {
+  constructor(heldBytesMax: number = revocationsHeldBytes) {
     this.#heldBytesMax = heldBytesMax;
   }
 

@@ -23,6 +23,12 @@ import type { KeyFinder } from './keys.ts';
 import type { Revocations } from './revocations.ts';
 import { isScope } from './scopes.ts';
 
+/** Unknown scopes of tokens that the log names, and the characters that it shows of each. */
+export const scopesLogged = 1000;
+export const scopeLoggedChars = 64;
+/** Signatures that are being verified at a time. */
+const tokensVerifying = 256;
+
 export type Verdict =
   | { readonly kind: 'identity'; readonly identity: Identity }
   /** `forgedFor`: the id of the key that the token names, but that did not sign it. */
@@ -108,7 +114,7 @@ export class Verifier {
     if (glance.kind === 'refused') return refused(glance.why);
     const under = this.#verifying.get(key);
     if (under !== undefined) return under;
-    if (this.#verifying.size >= limits.tokensVerifying) return tooMany;
+    if (this.#verifying.size >= tokensVerifying) return tooMany;
     const verifying = this.#verifyUncached(token, key, glance).finally(() => this.#verifying.delete(key));
     this.#verifying.set(key, verifying);
     return verifying;
@@ -162,9 +168,9 @@ export class Verifier {
   #tellUnknownScopes({ scopes, tenant }: Identity, { issuer }: Issuer): void {
     for (const scope of scopes) {
       const told = `${issuer} ${scope}`;
-      if (isScope(scope) || this.#toldScopes.has(told) || this.#toldScopes.size >= limits.scopesTold) continue;
+      if (isScope(scope) || this.#toldScopes.has(told) || this.#toldScopes.size >= scopesLogged) continue;
       this.#toldScopes.add(told);
-      this.#log.warn('scope_unknown', { issuer, scope: scope.slice(0, limits.scopeToldChars), tenant });
+      this.#log.warn('scope_unknown', { issuer, scope: scope.slice(0, scopeLoggedChars), tenant });
     }
   }
 }

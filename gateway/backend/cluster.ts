@@ -9,8 +9,10 @@ import { retry } from '../../lib/time/retry.ts';
 import { readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import type { Log } from '../../lib/log.ts';
 import { isRestoring, type Cluster } from '../../schemas/records/cluster.ts';
-import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
+
+/** Pause between two reads of the cluster's record. */
+export const clusterPollMs = 500;
 
 /** Failed reads of the cluster record that make one log line. */
 const clusterLogEveryAttempts = 20;
@@ -48,7 +50,7 @@ export async function waitForCluster(
     return undefined;
   };
   return retry(look, {
-    pauseMs: () => jitter(limits.clusterPollMs),
+    pauseMs: () => jitter(clusterPollMs),
     signal,
     onFailure: (error, attempt) => {
       if (isSaid(attempt)) log.info('cluster_awaited', { error });

@@ -4,8 +4,15 @@ import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isMetadataEvent, type Event } from '../../schemas/api/event.ts';
 import type { Metadata } from '../../schemas/api/fields/container.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import { succeeded, tenantOf, type Call } from '../call.ts';
+import { KiB } from '../../schemas/limits/units.ts';
+
+/**
+ * Bytes of metadata that a client's stream of events remembers, and those that each container takes
+ * beside its labels.
+ */
+export const followedMetadataBytes = 32 * KiB;
+const followedContainerBytes = 128;
 
 type ById = ReadonlyMap<ContainerId, Partial<Metadata>>;
 
@@ -54,8 +61,8 @@ export class FollowedMetadata {
   }
 
   #remember(id: ContainerId, metadata: Partial<Metadata>): void {
-    const bytes = limits.followedContainerBytes + Buffer.byteLength(JSON.stringify(metadata));
-    if (this.#bytes + bytes > limits.followedMetadataBytes) {
+    const bytes = followedContainerBytes + Buffer.byteLength(JSON.stringify(metadata));
+    if (this.#bytes + bytes > followedMetadataBytes) {
       this.#known.clear();
       this.#bytes = 0;
     }

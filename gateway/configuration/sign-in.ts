@@ -3,7 +3,6 @@ import Type from 'typebox';
 import { ConfigurationError, readSettingFile } from '../../lib/config.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import { TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import { keyScopePattern } from '../../schemas/scopes.ts';
 import { isOfOperator } from '../auth/scopes.ts';
 import type { Rule } from '../sign-in/mapping.ts';
@@ -11,6 +10,11 @@ import type { SignInSettings } from '../sign-in/provider.ts';
 import type { GatewayConfiguration } from './settings.ts';
 import { vaultKeysOf } from './vault.ts';
 import { publicUrlOf } from './vpn.ts';
+import { MiB } from '../../schemas/limits/units.ts';
+
+/** Rules in the file, and its size. */
+const signInRules = 1000;
+const signInRulesBytes = 1 * MiB;
 
 const RuleEntry = Type.Object(
   {
@@ -22,7 +26,7 @@ const RuleEntry = Type.Object(
   },
   { additionalProperties: false },
 );
-const decodeRules = decoder(Type.Array(RuleEntry, { minItems: 1, maxItems: limits.signInRules }));
+const decodeRules = decoder(Type.Array(RuleEntry, { minItems: 1, maxItems: signInRules }));
 
 const fault = (what: string): ConfigurationError => new ConfigurationError([what]);
 
@@ -40,7 +44,7 @@ function ruleOf({ claim, value, tenant, scopes, device }: Type.Static<typeof Rul
 
 function rulesOf(path: string): readonly Rule[] {
   const content = readSettingFile('SIGN_IN_RULES_FILE', path);
-  if (content.length > limits.signInRulesBytes) throw fault('SIGN_IN_RULES_FILE is too large');
+  if (content.length > signInRulesBytes) throw fault('SIGN_IN_RULES_FILE is too large');
   try {
     return decodeRules(Buffer.from(content)).map(ruleOf);
   } catch (error) {

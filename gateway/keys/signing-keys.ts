@@ -21,6 +21,10 @@ import { succeeded, written } from '../call.ts';
 import type { Cause } from '../../schemas/wire/audit.ts';
 import { conflict, failure, type Result } from '../http/respond.ts';
 import { noVaultKeys, SealError, type Vault } from '../vault/vault.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** Deadline of a read of the signing keys. */
+const signingKeysReadMs = 5 * seconds;
 
 /** The rules for the cluster's own tokens: a gateway has checked what they say before it signed. */
 export const ownTokens: Issuer = {
@@ -216,7 +220,7 @@ export class SigningKeys implements KeyFinder {
     if (vault === undefined) return failure('unavailable', noVaultKeys);
     this.#readAtMs = clock.monotonicMs();
     const question = { type: 'signing_key.list', partition: signingPartition, rid: pollRide } as const;
-    const outcome = await ask('read', question, this.#readAtMs + limits.signingKeysReadMs);
+    const outcome = await ask('read', question, this.#readAtMs + signingKeysReadMs);
     if (!succeeded(outcome)) return outcome;
     try {
       return this.#take(vault, decodeAnswer('signing_key.list', outcome.body).data);

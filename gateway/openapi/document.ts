@@ -33,7 +33,11 @@ const headers = {
       'Names keys of the body that are ignored and look misspelt, and query parameters that are ignored; absent if there are none.',
     schema: { type: 'string' },
   },
-  Location: { description: 'URL of the next step, or of the new resource.', required: true, schema: { type: 'string' } },
+  Location: {
+    description: 'URL of the next step, or of the new resource.',
+    required: true,
+    schema: { type: 'string' },
+  },
   Version: { description: 'The release of the gateway that answers.', required: true, schema: { type: 'string' } },
   Generation: {
     description:

@@ -8,11 +8,14 @@ import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
 import { HostControl } from '../../schemas/api/sessions/control.ts';
 import { limits } from '../../schemas/limits.ts';
-import { KiB } from '../../schemas/limits/units.ts';
+import { KiB, seconds } from '../../schemas/limits/units.ts';
 import type { SessionEnd } from '../../schemas/wire/session.ts';
 import type { ClientSocket, ClientSocketListener } from '../http/engine/sockets/client-socket.ts';
 import { closeOf } from './close.ts';
 import type { Framing } from './framing.ts';
+
+/** Time between two pings. */
+const webSocketPingMs = 30 * seconds;
 
 /** Small messages of a client are joined up to this. */
 const sessionPieceBytes = 4 * KiB;
@@ -202,7 +205,7 @@ export class Bridge implements ClientSocketListener, TunnelPort {
       this.#end({ reason: 'idle', message: `nothing passed for ${limits.sessionIdleMs / 60_000} minutes` });
     } else if (nowMs - this.#heardAtMs >= limits.webSocketSilentMs) {
       this.#end({ reason: 'left', message: 'the client does not answer pings' });
-    } else if (nowMs - this.#pingedAtMs >= limits.webSocketPingMs) {
+    } else if (nowMs - this.#pingedAtMs >= webSocketPingMs) {
       this.#pingedAtMs = nowMs;
       this.#socket?.ping();
     }

@@ -4,10 +4,13 @@ import type { SessionEnd } from '../../schemas/wire/session.ts';
 import { limits } from '../../schemas/limits.ts';
 import { conflict, failure, rateLimited, type Result } from '../http/respond.ts';
 
+/** Bytes of the reason in a close frame of a WebSocket. */
+export const closeReasonBytes = 123;
+
 /** A close frame has room for so many bytes of UTF-8 (RFC 6455 section 5.5). */
 function withinFrame(text: string): string {
-  let fitting = text.slice(0, limits.closeReasonBytes);
-  while (Buffer.byteLength(fitting) > limits.closeReasonBytes) fitting = fitting.slice(0, -1);
+  let fitting = text.slice(0, closeReasonBytes);
+  while (Buffer.byteLength(fitting) > closeReasonBytes) fitting = fitting.slice(0, -1);
   return fitting;
 }
 

@@ -16,6 +16,12 @@ import { grantsOf, type Grant, type ProviderClaims } from './mapping.ts';
 import { tenantsPage } from './pages.ts';
 import type { Provider } from './provider.ts';
 import { away, chosenFromMs, noTenant, refusalOf, subjectOf, type Desk } from './desk.ts';
+import { minutes } from '../../schemas/limits/units.ts';
+
+/** Time from the redirect to the provider to the person's return. */
+const signInMs = 10 * minutes;
+/** Browsers keep cookies of 4096 bytes, with name and attributes. */
+const signInCookieBytes = 3800;
 
 const secret = (): string => randomBytes(32).toString('base64url');
 
@@ -57,11 +63,11 @@ export function codeFlow(desk: Desk, provider: Provider) {
     const flow = { state: secret(), nonce: secret(), verifier: secret(), returnTo };
     const answer = await provider.loginUrl(`${base}/login/callback`, flow);
     if (answer.kind !== 'ok') return away;
-    const kept = { ...flow, tenant: query.tenant ?? null, untilMs: nowMs() + limits.signInMs };
+    const kept = { ...flow, tenant: query.tenant ?? null, untilMs: nowMs() + signInMs };
     const sealed = envelopes.seal('flow', kept);
-    return sealed.length > limits.signInCookieBytes
+    return sealed.length > signInCookieBytes
       ? failure('bad_request', 'return_to is too long')
-      : seeOther(answer.value, cookies.step(sealed, limits.signInMs));
+      : seeOther(answer.value, cookies.step(sealed, signInMs));
   };
 
   const callback: HandlerOf<'login.callback'> = async (call) => {
@@ -97,7 +103,7 @@ export function codeFlow(desk: Desk, provider: Provider) {
     if (others.length === 0) return finish(call, { subject, grant: only, atMs: nowMs() }, returnTo);
     const kept = { subject, grants, returnTo, untilMs: nowMs() + limits.signInChoiceMs };
     const sealed = grants.length > limits.signInTenants ? '' : envelopes.seal('choice', kept);
-    if (sealed === '' || sealed.length > limits.signInCookieBytes) return ended(tooMany);
+    if (sealed === '' || sealed.length > signInCookieBytes) return ended(tooMany);
     return seeOther(`${base}/login/tenants`, cookies.step(sealed, limits.signInChoiceMs));
   }
 

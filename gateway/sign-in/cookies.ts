@@ -1,7 +1,9 @@
 /** Cookies of sign-in, and paths to return to. Pure. */
-import { limits } from '../../schemas/limits.ts';
 import { cookieName, cookieValues, twinName, twinOf } from '../auth/credentials.ts';
 import type { RequestHeaders } from '../http/engine/guard.ts';
+
+/** Longest path to which a sign-in returns. */
+const signInReturnChars = 1024;
 
 /**
  * `Lax`: sent when the provider sends the person back, and not with what other sites post.
@@ -56,7 +58,7 @@ const anyOrigin = 'http://origin.invalid';
  * `/\host` do.
  */
 export function localPath(text: string): string | undefined {
-  if (!text.startsWith('/') || text.length > limits.signInReturnChars) return undefined;
+  if (!text.startsWith('/') || text.length > signInReturnChars) return undefined;
   const url = URL.canParse(text, anyOrigin) ? new URL(text, anyOrigin) : undefined;
   if (url === undefined || url.origin !== anyOrigin) return undefined;
   // `/.//host` is read as `//host`.

@@ -15,6 +15,10 @@ import { away, chosenFromMs, noTenant, refusalOf, subjectOf, type Desk } from '.
 import { grantsOf } from './mapping.ts';
 import { devicePage } from './pages.ts';
 import type { Provider } from './provider.ts';
+import { minutes } from '../../schemas/limits/units.ts';
+
+/** Time in which a sign-in by device must be finished. */
+const deviceSignInMs = 30 * minutes;
 
 /** Of RFC 8628 section 3.2. */
 const defaultIntervalS = 5;
@@ -48,7 +52,7 @@ export function deviceFlow(desk: Desk, provider: Provider) {
       return conflict('unsupported', 'the identity provider has no sign-in for devices: sign in with a token');
     }
     const { device_code: deviceCode, interval, expires_in, user_code, verification_uri } = answer.value;
-    const lifeMs = Math.min(expires_in * 1000, limits.deviceSignInMs);
+    const lifeMs = Math.min(expires_in * 1000, deviceSignInMs);
     const continueAt = answer.value.verification_uri_complete ?? verification_uri;
     if (!isWeb(continueAt)) return away;
     const from = sessions.addressOf(call);

@@ -1,7 +1,9 @@
 /** Maps an identity provider's claims about a person to tenants and scopes, by rules. Pure. */
 import { isTenantId, type TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import { isOfOperator } from '../auth/scopes.ts';
+
+/** Values of one claim that rules look at. */
+const signInClaimValues = 1000;
 
 export type ProviderClaims = Readonly<Record<string, unknown>>;
 
@@ -35,7 +37,7 @@ function valuesOf(claims: ProviderClaims, claim: string): readonly string[] {
   const proof = proofs[claim];
   if (proof !== undefined && claims[proof] !== true) return [];
   const given: unknown = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
-  const values: readonly unknown[] = Array.isArray(given) ? given.slice(0, limits.signInClaimValues) : [given];
+  const values: readonly unknown[] = Array.isArray(given) ? given.slice(0, signInClaimValues) : [given];
   return values.filter((value) => typeof value === 'string');
 }
 

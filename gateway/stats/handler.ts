@@ -12,6 +12,16 @@ import { refusalOf } from '../sessions/close.ts';
 import type { Showing, StreamHost } from '../streams/host.ts';
 import { follow, wantsAnswer } from '../streams/requests.ts';
 import type { Sample, StatsWatches, WatchShare } from './watches.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** A follower whose container does not run asks its owner no more often than this. */
+export const statsLookMs = 1 * seconds;
+/**
+ * Time that a request waits for the next run of a container that its owner calls running, and the
+ * interval of its looks.
+ */
+export const statsSwapMs = 3 * seconds;
+const statsSwapLookMs = 250;
 
 export interface StatsRouteOptions {
   readonly ask: AskOwner;
@@ -117,7 +127,7 @@ class StatsFollower {
   /** Beside the stream, so that it hears of its token meanwhile. */
   #lookAgain(): void {
     const nowMs = this.#options.clock.monotonicMs();
-    if (this.#isLooking || nowMs - this.#lookedAtMs < limits.statsLookMs) return;
+    if (this.#isLooking || nowMs - this.#lookedAtMs < statsLookMs) return;
     this.#isLooking = true;
     this.#lookedAtMs = nowMs;
     void this.#look(nowMs + limits.watchAskMs);
@@ -166,13 +176,13 @@ export const statsHandler =
   (options: StatsRouteOptions): HandlerOf<'container.stats' | 'container.stats.stream'> =>
   async (call): Promise<Handled> => {
     // An update or a restart puts another run in the place of the one that was asked for.
-    const untilMs = Math.min(call.deadlineMs, options.clock.monotonicMs() + limits.statsSwapMs);
+    const untilMs = Math.min(call.deadlineMs, options.clock.monotonicMs() + statsSwapMs);
     for (;;) {
       const handled = await once(options, call);
       if (handled !== undefined) return handled;
       if (options.clock.monotonicMs() >= untilMs || call.exchange.aborted) {
         return conflict('not_running', 'the container does not run');
       }
-      await sleep(limits.statsSwapLookMs);
+      await sleep(statsSwapLookMs);
     }
   };

@@ -7,10 +7,13 @@ import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { Tunnel } from '../../lib/tunnel/tunnel.ts';
 import type { ContainerStats } from '../../schemas/api/usage/stats.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { SessionPlace } from '../../schemas/wire/answers.ts';
 import { StatsMessage, type SessionEnd } from '../../schemas/wire/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** An older sample answers no request. */
+export const statsFreshMs = 2 * seconds;
 
 const decodeMessage = decoder(StatsMessage);
 
@@ -91,7 +94,7 @@ class Watch {
 
   share(): WatchShare {
     const share: WatchShare = {
-      newest: () => (this.#clock.monotonicMs() - this.#newestAtMs < limits.statsFreshMs ? this.#newest : undefined),
+      newest: () => (this.#clock.monotonicMs() - this.#newestAtMs < statsFreshMs ? this.#newest : undefined),
       ended: () => this.#end,
       listen: (ring) => {
         this.#rings.add(ring);

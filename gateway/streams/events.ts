@@ -19,12 +19,16 @@ import type { ResetReason } from '../../schemas/api/frames.ts';
 import type { RecentEvents } from '../../schemas/wire/answers.ts';
 import { authorsHeader, EventAuthors } from '../../schemas/records/event-authors.ts';
 import { limits } from '../../schemas/limits.ts';
-import { minutes } from '../../schemas/limits/units.ts';
+import { minutes, KiB } from '../../schemas/limits/units.ts';
 import type { PastCursor } from '../../schemas/api/cursor.ts';
 import { PastReader, type PastFound, type PastRange } from './past.ts';
 import type { Resumed } from './sse.ts';
 import { SubjectReader } from './subject-reader.ts';
 import { TailReader } from './tails.ts';
+
+/** Memory for an event, and for its author: estimates. */
+const tailEventBytes = 1 * KiB;
+const tailAuthorBytes = 0.5 * KiB;
 
 const decodeEvents = decoder(Type.Array(EventBody));
 const decodeAuthors = decoder(EventAuthors);
@@ -199,7 +203,7 @@ export class EventReader {
     this.#tails = new TailReader(this.#reader, clock, {
       newestIn: (messages) => this.#placeAll(messages),
       newestOf: newestEvents,
-      bytesOf: ({ event }) => limits.tailEventBytes + (event.by === null ? 0 : limits.tailAuthorBytes),
+      bytesOf: ({ event }) => tailEventBytes + (event.by === null ? 0 : tailAuthorBytes),
       most: limits.eventsMax,
     });
   }

@@ -17,6 +17,9 @@ import type { Permits, NoPermit } from '../../lib/permits.ts';
 import type { EndReason } from '../../schemas/api/frames.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type Frame } from './sse.ts';
 
+/** The wait between a ring that had nothing to show yet and the next read. */
+const streamSettleMs = 100;
+
 /** The frames that a source has now. `more`: ask again at once. `ended`: nothing will follow. */
 export interface Showing {
   readonly frames: readonly Frame[];
@@ -168,7 +171,7 @@ export class StreamHost {
       // NATS delivers a message before JetStream has stored it: after a ring without content, look
       // again soon.
       const isEarly = rang && (shown === undefined || shown.frames.length === 0);
-      rang = await doorbell.wait(isEarly ? limits.streamSettleMs : this.polls.streamMs);
+      rang = await doorbell.wait(isEarly ? streamSettleMs : this.polls.streamMs);
       if (writer.idleMs() >= limits.streamHeartbeatMs) await writer.write(heartbeat);
     }
   }

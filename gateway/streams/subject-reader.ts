@@ -11,6 +11,9 @@ import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type ReadableStream } from '../../schemas/wire/subjects.ts';
 
+/** Messages of one read. */
+export const streamReadMessages = 64;
+
 /**
  * A search for the last lines begins with a window of this length, which grows by this factor.
  */
@@ -54,7 +57,7 @@ export class SubjectReader {
 
   /** The next messages from a position on. */
   page(subject: string, seq: number): Promise<Batch> {
-    return this.#batch(subject, { seq }, limits.streamReadMessages);
+    return this.#batch(subject, { seq }, streamReadMessages);
   }
 
   /** Number of messages from a position on. */

@@ -10,6 +10,14 @@ import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { limits } from '../../schemas/limits.ts';
 import { SharedReads } from './shared-reads.ts';
 import type { SubjectReader } from './subject-reader.ts';
+import { MiB, seconds } from '../../schemas/limits/units.ts';
+
+/** A tail is read from the stream again after this time. */
+export const tailFreshMs = 10 * seconds;
+/** Memory for the newest log lines that a gateway keeps, and again for the newest events. */
+const tailBytes = 32 * MiB;
+/** Subjects whose newest items a gateway keeps. */
+const tailsMax = 10_000;
 
 export interface Tail<T> {
   /** Oldest first, each once. */
@@ -51,8 +59,8 @@ export class Tails<T> {
   constructor(clock: Clock, { bytesOf }: Pick<ItemKind<T>, 'bytesOf'>) {
     this.#clock = clock;
     this.#kept = new LRUCache({
-      max: limits.tails,
-      maxSize: limits.tailBytes,
+      max: tailsMax,
+      maxSize: tailBytes,
       sizeCalculation: ({ items }) => items.reduce<number>((sum, item) => sum + bytesOf(item), limits.tailItemBytes),
     });
   }
@@ -60,7 +68,7 @@ export class Tails<T> {
   /** A tail with the newest `limit` items as of a few seconds ago. */
   of(subject: string, limit: number): Tail<T> | undefined {
     const kept = this.#kept.get(subject);
-    if (kept === undefined || this.#clock.monotonicMs() - kept.readAtMs >= limits.tailFreshMs) return undefined;
+    if (kept === undefined || this.#clock.monotonicMs() - kept.readAtMs >= tailFreshMs) return undefined;
     return kept.isWhole || kept.items.length >= limit ? kept : undefined;
   }
 

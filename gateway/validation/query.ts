@@ -5,6 +5,9 @@ import type { FieldErrors } from '../../schemas/errors.ts';
 import type { QueryParameter, QueryValue, Route } from '../../schemas/routes.ts';
 import type { Validated } from './faults.ts';
 
+/** Query parameters that a warning names. */
+const parametersNamed = 8;
+
 export type QueryValues = Readonly<Record<string, QueryValue | undefined>>;
 export type QueryReader = (query: string) => Validated<QueryValues>;
 
@@ -89,7 +92,7 @@ function strangersIn(given: URLSearchParams, parameters: Readonly<Record<string,
 /** The value of `Longshore-Warning`; `undefined` if nothing is wrong. */
 function warningOf(strangers: FieldErrors): string | undefined {
   const named = Object.entries(strangers).filter(([name]) => plainName.test(name));
-  const words = named.slice(0, limits.parametersNamed).map(([name, [fault = '']]) => `"${name}" ${fault}`);
+  const words = named.slice(0, parametersNamed).map(([name, [fault = '']]) => `"${name}" ${fault}`);
   return words.length === 0 ? undefined : words.join('; ');
 }
 

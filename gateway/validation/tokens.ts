@@ -6,6 +6,10 @@ import { PeerLinkBody } from '../../schemas/api/peer-link.ts';
 import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 import { parseExpiry } from './timestamp.ts';
+import { minutes } from '../../schemas/limits/units.ts';
+
+/** Allowed lead of a client's clock, for a link of the longest life. */
+export const linkClockAheadMs = 1 * minutes;
 
 export interface PeerTokenSettings {
   readonly scope: TokenScope;
@@ -43,7 +47,7 @@ export function validatePeerLink(body: unknown, nowMs: number): Validated<PeerLi
   const expiry = parseExpiry(text, nowMs);
   if (!expiry.ok) return fault(expiry.fault);
   const lastMs = nowMs + limits.linkTtlMaxMs;
-  if (expiry.ms > lastMs + limits.linkClockAheadMs) return fault('must be within seven days');
+  if (expiry.ms > lastMs + linkClockAheadMs) return fault('must be within seven days');
   return { ok: true, value: { expiresAtMs: Math.min(expiry.ms, lastMs) } };
 }
 

@@ -5,11 +5,14 @@
  */
 import { Registry } from 'prom-client';
 import { counter, histogram, label, reading, readAtScrapes, record } from '../../lib/metric-table.ts';
-import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import { peerStates } from '../../schemas/api/peer.ts';
 import type { Asker, VpnActors } from './service/actors.ts';
 import type { BuildTimer } from './service/artifacts.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** Greatest age of the counts of peers and the ends of certificates in /metrics/forage. */
+const forageScrapeFreshMs = 1 * seconds;
 
 export interface ForageMeters {
   readonly registry: Registry;
@@ -111,7 +114,7 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
    */
   let kept: { readonly done: Promise<void>; readonly atSeconds: number } | undefined;
   function refreshed(asker: Asker, actors: VpnActors): Promise<void> {
-    if (kept === undefined || nowSeconds() - kept.atSeconds >= limits.forageScrapeFreshMs / 1000) {
+    if (kept === undefined || nowSeconds() - kept.atSeconds >= forageScrapeFreshMs / 1000) {
       kept = { done: refresh(asker, actors), atSeconds: nowSeconds() };
     }
     return kept.done;

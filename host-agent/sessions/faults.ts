@@ -3,8 +3,11 @@
  * parts and paths of the host. They quote the command, too, which no log of ours has, so they stay
  * in the engine's log. Pure.
  */
-import { limits } from '../../schemas/limits.ts';
 import { detailOf, EngineError, isOutage } from '../docker/errors.ts';
+import { KiB } from '../../schemas/limits/units.ts';
+
+/** Part of the first output of an exec that is looked at for a fault of the engine. */
+const execFaultBytes = 1 * KiB;
 
 const notRunning = 'the container does not run';
 
@@ -65,7 +68,7 @@ const notStarted = (detail: string): NotStarted => {
  * has opened the stream already, it reports there that the process could not be started.
  */
 export function faultInOutput(bytes: Uint8Array): NotStarted | undefined {
-  const text = Buffer.from(bytes.subarray(0, limits.execFaultBytes)).toString('utf8');
+  const text = Buffer.from(bytes.subarray(0, execFaultBytes)).toString('utf8');
   return ofEngine.test(text) ? notStarted(text) : undefined;
 }
 

@@ -3,7 +3,9 @@
  * container: process ids are used again.
  */
 import { readdir, readFile } from 'node:fs/promises';
-import { limits } from '../../schemas/limits.ts';
+
+/** Looks for the processes below one before they are killed. */
+export const killLooks = 8;
 
 export interface ProcessTree {
   /** @throws if it is gone, or may not be signalled */
@@ -98,7 +100,7 @@ export function createProcessTree({
       stopped.add(pid);
       if (await belongs(pid, dockerId)) sendIfThere(pid, 'SIGSTOP');
     }
-    if (found.length > 0 && ++kill.looks < limits.killLooks) return;
+    if (found.length > 0 && ++kill.looks < killLooks) return;
     kills.delete(kill);
     for (const pid of stopped) if (await belongs(pid, dockerId)) sendIfThere(pid, 'SIGKILL');
     kill.done();

@@ -9,7 +9,6 @@ import type { Log } from '../../lib/log.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
 import { Tunnels } from '../../lib/tunnel/tunnels.ts';
 import type { Permit, Permits, NoPermit } from '../../lib/permits.ts';
-import { limits } from '../../schemas/limits.ts';
 import {
   isSessionId,
   loggedEnd,
@@ -24,6 +23,9 @@ import type { Request } from '../link/connection.ts';
 import type { Metrics } from '../metrics.ts';
 import { loggedFault, sessionFault } from './faults.ts';
 import type { SessionTarget } from './target.ts';
+
+/** Requests under way of one agent: anyone who can make it hear a ring could cause them. */
+export const sessionFetches = 32;
 
 /** The timeout of an agent's request for the subject of a session. */
 const sessionFetchMs = 3000;
@@ -132,7 +134,7 @@ export function createSessions(parts: SessionsParts): Sessions {
 
   const ring = async (nc: NatsConnection, agent: Sender, session: string): Promise<void> => {
     // A flood of rings makes the agent ask no more often than this.
-    if (isStopping || early.size >= limits.sessionFetches) return;
+    if (isStopping || early.size >= sessionFetches) return;
     early.set(session, { messages: [] });
     try {
       const answer = await fetchAbout(agent, session);

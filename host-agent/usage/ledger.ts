@@ -25,6 +25,12 @@ import {
   type Used,
 } from '../../schemas/records/usage.ts';
 import { WallClock, isSameTime, type ClockSpan, type Moment } from './wall-clock.ts';
+import { minutes } from '../../schemas/limits/units.ts';
+
+/** An hour is closed so long after its end, when every run was sampled since. */
+export const usageHourGraceMs = 2 * minutes;
+/** Containers of one message of the stream. With 24 hours each, that is about 300 KiB. */
+export const usagePartContainers = 256;
 
 export interface Run {
   readonly tenant: TenantId;
@@ -346,7 +352,7 @@ export class Ledger {
   close(nowMs: number): [hour: number, entries: HourEntries][] {
     const open = [...this.#runs.values()].filter(({ isOver }) => !isOver);
     const counted = Math.min(...open.map(({ upToMs }) => hourOf(upToMs)));
-    this.#openFrom = Math.max(this.#openFrom, Math.min(hourOf(nowMs - limits.usageHourGraceMs), counted));
+    this.#openFrom = Math.max(this.#openFrom, Math.min(hourOf(nowMs - usageHourGraceMs), counted));
     return [...this.#hours].filter(([hour]) => hour < this.#openFrom).sort(([one], [other]) => one - other);
   }
 
@@ -430,7 +436,7 @@ export class Ledger {
     }
     const count = this.#counted.tenants.get(tenant) ?? 0;
     this.#counted.tenants.set(tenant, count + 1);
-    return Math.min(Math.floor(count / limits.usagePartContainers), limits.usageParts - 1);
+    return Math.min(Math.floor(count / usagePartContainers), limits.usageParts - 1);
   }
 }
 

@@ -21,11 +21,16 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { every } from '../../lib/time/every.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { Inspection } from '../docker/answers.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { Cgroups } from './cgroups.ts';
 import { isRunning, startIn } from './use.ts';
+
+/**
+ * A container whose cgroup can't be read and that still runs after so many looks has not lost its
+ * first process: the engine tells of an end sooner.
+ */
+export const oomLooksUnread = 30;
 
 /** The time between two reads of the kernel's count of processes that it killed. */
 const oomLookMs = 1000;
@@ -113,7 +118,7 @@ export class OomKills {
       const own = this.#kernel.oomKills(dockerId, run.pid);
       run.wasHit = own !== undefined && own > 0;
       run.unread = own === undefined ? run.unread + 1 : 0;
-      if (own === 0 || run.unread >= limits.oomLooksUnread) run.mark = count;
+      if (own === 0 || run.unread >= oomLooksUnread) run.mark = count;
     }
   }
 

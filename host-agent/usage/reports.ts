@@ -18,6 +18,10 @@ import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Request } from '../link/connection.ts';
 import type { HourEntries, PeerCounted, UsedBy } from './ledger.ts';
 import type { KeptHour, UsageStore } from './store.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** Deadline of a report. */
+const usageReportTimeoutMs = 5 * seconds;
 
 /** Ends of runs, and of an hour, wait for others. */
 const usageReportSoonMs = 10_000;
@@ -107,7 +111,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
   /** Rejects without an answer. */
   const ask = async (message: Omit<UsageReport, 'v' | 'protocol'>) => {
     const text = JSON.stringify({ v: 1, ...protocolFields, ...message } satisfies UsageReport);
-    return decodeAnswer(await parts.request(subjects.hostUsage(parts.sender), text, limits.usageReportTimeoutMs));
+    return decodeAnswer(await parts.request(subjects.hostUsage(parts.sender), text, usageReportTimeoutMs));
   };
 
   /** @returns `undefined` if there was no answer */

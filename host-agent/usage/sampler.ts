@@ -17,6 +17,10 @@ import type { SampledFrom } from '../metrics.ts';
 import type { Cgroups } from './cgroups.ts';
 import type { UsageStore } from './store.ts';
 import { isRunning, startIn, useFromEngine, useFromFiles, type Use } from './use.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** Time for the last sample before a stop. */
+const usageLastSampleMs = 1 * seconds;
 
 /** A container whose cgroup the agent can't read is asked of the engine in one of so many. */
 const usageEngineEvery = 4;
@@ -126,7 +130,7 @@ export function createSampler(parts: SamplerParts): Sampler {
     try {
       const inspection = await engine.inspect(dockerId);
       if (inspection !== undefined && isRunning(inspection.State.Status)) {
-        await sampleOne(inspection, limits.usageLastSampleMs);
+        await sampleOne(inspection, usageLastSampleMs);
       }
     } catch (error) {
       log.debug('usage_sample_failed', { dockerId, error });

@@ -2,7 +2,14 @@
  * The history of the wall clock in this boot of the machine. The engine dates starts and ends by
  * the wall clock, which may be set; this finds the machine time at which the clock showed a date.
  */
-import { limits } from '../../schemas/limits.ts';
+
+/**
+ * With a larger difference between the wall clock and machine time, the wall clock was set. Machine
+ * time is known to 10 ms, and a busy process reads the two some time apart.
+ */
+const usageClockStepMs = 250;
+/** Settings of the wall clock that are remembered within a boot. */
+const usageClockSpans = 8;
 
 /** A time by the wall clock, and by machine time (`MachineTime`). */
 export interface Moment {
@@ -21,8 +28,7 @@ export interface ClockSpan {
 }
 
 /** `true` if two times agree; if not, the wall clock was set in between. */
-export const isSameTime = (oneMs: number, otherMs: number): boolean =>
-  Math.abs(oneMs - otherMs) <= limits.usageClockStepMs;
+export const isSameTime = (oneMs: number, otherMs: number): boolean => Math.abs(oneMs - otherMs) <= usageClockStepMs;
 
 export class WallClock {
   readonly #spans: ClockSpan[];
@@ -44,7 +50,7 @@ export class WallClock {
       return;
     }
     this.#spans.push({ offsetMs, fromMs: steadyMs, untilMs: steadyMs });
-    if (this.#spans.length > limits.usageClockSpans) this.#spans.shift();
+    if (this.#spans.length > usageClockSpans) this.#spans.shift();
   }
 
   /**
@@ -52,7 +58,7 @@ export class WallClock {
    * back. A date that it never showed is the nearest one between `notBeforeMs` and now.
    */
   machineTimeOf(wallMs: number, { nowMs, steadyMs }: Moment, notBeforeMs: number): number {
-    const step = limits.usageClockStepMs;
+    const step = usageClockStepMs;
     for (const [index, { offsetMs }] of [...this.#spans.entries()].reverse()) {
       const atMs = wallMs - offsetMs;
       // The clock was set between the last reading of one span and the first of the next.

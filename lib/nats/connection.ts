@@ -23,6 +23,9 @@ import type { Log } from '../log.ts';
 import Type from 'typebox';
 import { decoder } from '../decode.ts';
 
+/** Interval at which the connection is judged. */
+export const natsSilenceLookMs = 500;
+
 /** A server that does not answer two pings in a row is away, and another is tried. */
 const natsPingMs = 5000;
 /** The same for gateways and actors, whose callers wait meanwhile. */
@@ -162,7 +165,7 @@ function leaveWhenSilent(
     answers.moved();
     onMove?.();
     nc.reconnect().catch((error: unknown) => log.warn('nats_reconnect_failed', { server, error }));
-  }, limits.natsSilenceLookMs).unref();
+  }, natsSilenceLookMs).unref();
   void (async () => {
     for await (const { type } of nc.status()) {
       if (type === 'disconnect') isConnected = false;

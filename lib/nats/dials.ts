@@ -5,6 +5,10 @@
 import type { ReconnectToServerHandler } from '@nats-io/transport-node';
 import { limits } from '../../schemas/limits.ts';
 import { backoffMs, jitter } from '../time/backoff.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** After a connection that lasted so long, the first dial is quick again. */
+export const natsSettledMs = 5 * seconds;
 
 /** The wait between two dials of a server: it doubles while none connects. */
 const natsDialMinMs = 250;
@@ -82,7 +86,7 @@ export class Dials {
 
   /** A connection that a server ends at once counts as a dial in vain. */
   #hasSettled(): boolean {
-    return this.#connectedAtMs !== undefined && this.#nowMs() - this.#connectedAtMs >= limits.natsSettledMs;
+    return this.#connectedAtMs !== undefined && this.#nowMs() - this.#connectedAtMs >= natsSettledMs;
   }
 
   #begin(servers: number): void {

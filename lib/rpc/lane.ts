@@ -15,6 +15,11 @@ import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { isSettled, send, settle, silencesOf, unanswered, type Item } from './item.ts';
 
+/** Messages of a lane without any answer yet; messages under way with asks for one partition. */
+export const laneMessagesInFlight = 2;
+/** A message without an answer for so long leaves its place in the lane to others. */
+export const laneStallMs = 100;
+
 /** Waits and streams poll through a lane of their own. */
 const watchLaneMessagesInFlight = 1;
 
@@ -50,7 +55,7 @@ export interface Backlog {
 }
 
 export function laneOf(kind: LaneKind, subject: string, owner?: string): Lane {
-  const maxInFlight = kind === 'watch' ? watchLaneMessagesInFlight : limits.laneMessagesInFlight;
+  const maxInFlight = kind === 'watch' ? watchLaneMessagesInFlight : laneMessagesInFlight;
   return { kind, subject, owner, maxInFlight, inFlight: 0, waiting: new Set() };
 }
 
@@ -241,7 +246,7 @@ export function takeOff(id: string, lane: Lane, { items, backlogs }: Batch, nowM
     items,
     shareOf,
     shares: [...shares.values()],
-    stallsAtMs: nowMs + limits.laneStallMs,
+    stallsAtMs: nowMs + laneStallMs,
     forgetAtMs: nowMs + keptMs,
     hasPlace: true,
     isStalled: false,

@@ -52,6 +52,17 @@ import {
   type Share,
 } from './lane.ts';
 import { Backlogs } from './backlogs.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** Asks that wait in each lane, for each partition. */
+export const laneQueuedItems = 10_000;
+/** The first and the longest pause of a partition before it is asked again. */
+const laneRetryMinMs = 10;
+const laneRetryMaxMs = 500;
+/** If NATS has been away for longer than this, asks are refused at once. */
+export const natsAwayMs = 2 * seconds;
+/** Asks that reached their deadline are settled this often, and silence is noticed. */
+export const rpcSweepMs = 50;
 
 export type { Question } from '../../schemas/wire/asks.ts';
 export type { Outcome, RetryReason } from './item.ts';
@@ -117,7 +128,7 @@ export class PartitionClient {
         if (error === null) this.#onMessage(message);
       },
     });
-    this.#sweeper = setInterval(() => this.#sweep(), limits.rpcSweepMs).unref();
+    this.#sweeper = setInterval(() => this.#sweep(), rpcSweepMs).unref();
     void this.#watchConnection();
   }
 
@@ -157,7 +168,7 @@ export class PartitionClient {
       return;
     }
     const backlog = this.#backlogs.of(kind)[partition];
-    if (backlog === undefined || backlog.queue.length >= limits.laneQueuedItems || this.#isAway()) {
+    if (backlog === undefined || backlog.queue.length >= laneQueuedItems || this.#isAway()) {
       resolve(unavailable);
       return;
     }
@@ -167,8 +178,7 @@ export class PartitionClient {
 
   #isAway(): boolean {
     return (
-      this.#disconnectedAtMs !== undefined &&
-      this.#options.clock.monotonicMs() - this.#disconnectedAtMs > limits.natsAwayMs
+      this.#disconnectedAtMs !== undefined && this.#options.clock.monotonicMs() - this.#disconnectedAtMs > natsAwayMs
     );
   }
 
@@ -304,7 +314,7 @@ export class PartitionClient {
     if (share.state.phase === 'lapsed') return;
     const { backlog } = share;
     const nowMs = this.#options.clock.monotonicMs();
-    const bounds = { minMs: limits.laneRetryMinMs, maxMs: limits.laneRetryMaxMs };
+    const bounds = { minMs: laneRetryMinMs, maxMs: laneRetryMaxMs };
     const pauseMs = jitter(backoffMs(backlog.refusals++, bounds));
     backlog.pausedUntilMs = nowMs + pauseMs;
     setTimeout(() => this.#wake(backlog), pauseMs + 1).unref();

@@ -12,6 +12,19 @@ import { rateLimitedLog } from '../rate-limited-log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { encodeSpans } from './otlp.ts';
 import type { Attributes, FinishedSpan } from './tracer.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** Spans that wait for their receiver; more are dropped. One takes half a kilobyte. */
+export const traceQueuedSpans = 4096;
+/** Spans of one request to the receiver. */
+export const traceBatchSpans = 512;
+/** Time that the first span of a batch waits for others; retries begin with twice that. */
+const traceExportEveryMs = 1 * seconds;
+/** Deadline of one request, and its attempts. */
+const traceExportTimeoutMs = 5 * seconds;
+const traceExportAttempts = 4;
+/** Time to send the last spans when the program stops. */
+const traceStopMs = 1 * seconds;
 
 /** `dropped`: the queue was full. `failed`: the receiver did not take them. */
 export type SpanOutcome = 'exported' | 'dropped' | 'failed';
@@ -69,7 +82,7 @@ export function createExporter({ url, headers, resource, count, clock, log }: Ex
       return response;
     };
     try {
-      const response = await withAbort([over.signal], exported, limits.traceExportTimeoutMs);
+      const response = await withAbort([over.signal], exported, traceExportTimeoutMs);
       if (response.ok) return undefined;
       return { error: `HTTP ${response.status}`, isFinal: !retryableStatuses.includes(response.status) };
     } catch (error) {
@@ -86,17 +99,17 @@ export function createExporter({ url, headers, resource, count, clock, log }: Ex
         return;
       }
       const { error, isFinal } = failure;
-      if (isFinal || attempt >= limits.traceExportAttempts || ending.signal.aborted) {
+      if (isFinal || attempt >= traceExportAttempts || ending.signal.aborted) {
         count('failed', batch.length);
         refusals.warn('spans_not_exported', { url, spans: batch.length, error });
         return;
       }
-      await sleep(jitter(limits.traceExportEveryMs * 2 ** attempt), ending.signal);
+      await sleep(jitter(traceExportEveryMs * 2 ** attempt), ending.signal);
     }
   };
 
   const drain = async (): Promise<void> => {
-    while (queue.length > 0 && !over.signal.aborted) await send(queue.splice(0, limits.traceBatchSpans));
+    while (queue.length > 0 && !over.signal.aborted) await send(queue.splice(0, traceBatchSpans));
   };
   const begin = (): void => {
     clearTimeout(timer);
@@ -109,17 +122,17 @@ export function createExporter({ url, headers, resource, count, clock, log }: Ex
 
   return {
     take: (span) => {
-      if (queue.length >= limits.traceQueuedSpans || ending.signal.aborted) {
+      if (queue.length >= traceQueuedSpans || ending.signal.aborted) {
         count('dropped', 1);
         return;
       }
       queue.push(span);
-      if (queue.length >= limits.traceBatchSpans) begin();
-      else timer ??= setTimeout(begin, limits.traceExportEveryMs).unref();
+      if (queue.length >= traceBatchSpans) begin();
+      else timer ??= setTimeout(begin, traceExportEveryMs).unref();
     },
     stop: async () => {
       ending.abort();
-      const ends = setTimeout(() => over.abort(), limits.traceStopMs);
+      const ends = setTimeout(() => over.abort(), traceStopMs);
       begin();
       await sending;
       clearTimeout(ends);

@@ -15,6 +15,14 @@ import {
   numberAfter,
   type TunnelMessage,
 } from '../../schemas/wire/tunnel.ts';
+import { seconds } from '../../schemas/limits/units.ts';
+
+/** Control messages that may be sent before the other end has dealt with them. */
+export const tunnelWindowControls = 64;
+/** An end that has sent nothing for this long says that it is there. */
+export const tunnelBeatMs = 3 * seconds;
+/** An end that has heard nothing for this long takes the other for gone. */
+export const tunnelSilentMs = 10 * seconds;
 
 const decodeEnd = decoder(SessionEnd);
 
@@ -76,7 +84,7 @@ export class Tunnel {
   attach(port: TunnelPort): void {
     this.#port = port;
     if (this.#end !== undefined) port.onEnd(this.#end);
-    else this.#grant({ bytes: limits.tunnelWindowBytes, controls: limits.tunnelWindowControls });
+    else this.#grant({ bytes: limits.tunnelWindowBytes, controls: tunnelWindowControls });
   }
 
   /** The bytes that may be sent now. */
@@ -141,9 +149,9 @@ export class Tunnel {
   look(): void {
     if (this.#end !== undefined) return;
     const nowMs = this.#parts.clock.monotonicMs();
-    if (nowMs - this.#heardAtMs >= limits.tunnelSilentMs) {
+    if (nowMs - this.#heardAtMs >= tunnelSilentMs) {
       this.end({ reason: 'lost', message: 'gateway and host no longer hear each other' });
-    } else if (nowMs - this.#sentAtMs >= limits.tunnelBeatMs) this.#send({ kind: 'beat' });
+    } else if (nowMs - this.#sentAtMs >= tunnelBeatMs) this.#send({ kind: 'beat' });
   }
 
   #take(message: TunnelMessage): void {
@@ -160,7 +168,7 @@ export class Tunnel {
         return;
       case 'credit':
         this.#room.bytes = Math.min(this.#room.bytes + message.bytes, limits.tunnelWindowBytes);
-        this.#room.controls = Math.min(this.#room.controls + message.controls, limits.tunnelWindowControls);
+        this.#room.controls = Math.min(this.#room.controls + message.controls, tunnelWindowControls);
         if (!this.#isOpened) this.#parts.onOpened?.();
         this.#isOpened = true;
         this.#port?.onRoom();
@@ -178,7 +186,7 @@ export class Tunnel {
 
   #giveBack(): void {
     const { bytes, controls } = this.#taken;
-    if (bytes < limits.tunnelCreditBytes && controls < limits.tunnelWindowControls / 2) return;
+    if (bytes < limits.tunnelCreditBytes && controls < tunnelWindowControls / 2) return;
     this.#taken.bytes = this.#taken.controls = 0;
     this.#grant({ bytes, controls });
   }

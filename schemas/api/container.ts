@@ -406,9 +406,7 @@ export const ContainerVersion = Type.Object(
       }),
     ),
     reason: nullable(Reason),
-    digest: Type.Optional(
-      Type.String({ description: 'Digest that its tag named on its host. Absent if not known.' }),
-    ),
+    digest: Type.Optional(Type.String({ description: 'Digest that its tag named on its host. Absent if not known.' })),
     spec: Type.Unsafe<StoredSpec>({
       ...StoredSpec,
       description:

@@ -42,13 +42,6 @@ export const api = {
   /** The overview (docs/api): containers in a page, and values of one filter. */
   overviewMax: 1000,
   overviewFilterValues: 100,
-  /** A page of changes that is sent at once to a client that watches the overview. */
-  watchPageBytes: 128 * KiB,
-  /**
-   * The latest changes of containers that an owner keeps of each partition; a client that watches
-   * and has missed more must begin again.
-   */
-  itemChanges: 32_768,
   /**
    * A page of all containers (docs/api): how many one ask looks at, which takes a partition some
    * milliseconds, and how many asks there are.
@@ -86,15 +79,11 @@ export const api = {
   secretUsersShown: 100,
   secretUsersNamed: 10,
   secretFileIdMax: 2 ** 31 - 2,
-  /** Values of one secret that are kept, because containers are made from them or may go back. */
-  secretVersions: 4,
   registriesPerTenant: 32,
   keysPerTenant: 100,
   keyScopes: 16,
   registryUsernameChars: 256,
   registryPasswordBytes: 16 * KiB,
-  /** Characters of a sealed value for a host: base64 of base64 of the largest, and a margin. */
-  unsealBoxChars: 128 * KiB,
 } as const;
 
 /** Caps of a tenant until an operator sets others. */

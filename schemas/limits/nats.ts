@@ -4,8 +4,6 @@ import { MiB, seconds, minutes } from './units.ts';
 export const nats = {
   /** The longest wait while servers refuse the credentials. */
   natsRefusedMaxMs: 30 * seconds,
-  /** After a connection that lasted so long, the first dial is quick again. */
-  natsSettledMs: 5 * seconds,
   natsConnectMs: 5 * seconds,
   /**
    * The same for gateways and actors. Longer than it takes to elect another leader of a stream,
@@ -17,10 +15,8 @@ export const nats = {
    * server, it is dialled again after this time alone.
    */
   natsSilentMaxMs: 2 * minutes,
-  natsSilenceLookMs: 500,
   /** Short, since what is asked while there is no leader is never answered: it is asked again. */
   clusterReadMs: 2 * seconds,
-  clusterPollMs: 500,
   clusterWatchMs: 1 * seconds,
   /**
    * The least `max_payload` of a NATS server, which is its own default: a journal entry or a batch

@@ -12,6 +12,12 @@ import Type, { type Static } from 'typebox';
 import { ContainerId, PeerId, TenantId } from '../ids.ts';
 import type { Capacity } from '../api/host.ts';
 import { limits } from '../limits.ts';
+import { hours } from '../limits/units.ts';
+
+/** Runs of one container at a time, at most. */
+const usageRunsAtOnce = 2;
+/** Greatest lead of the hour of a report over the owner's clock. */
+const usageAheadMs = 1 * hours;
 
 export const { usageHourMs: hourMs } = limits;
 
@@ -78,7 +84,7 @@ export function sumOf(before: Used | undefined, used: Used): Used {
 export const isTraffic = (used: StoredAmounts | StoredTraffic): used is StoredTraffic => used.length === 2;
 
 /** Of one container in an hour: the versions of an update overlap. */
-export const mostRunMs = limits.usageRunsAtOnce * hourMs;
+export const mostRunMs = usageRunsAtOnce * hourMs;
 
 /** True if a container can have used this in an hour on a host that offers `most`. */
 export function isPossible(used: StoredAmounts, { cpu_millis: cpuMillis, mem_bytes: memBytes }: Capacity): boolean {
@@ -137,7 +143,7 @@ export const firstHourOf = (day: string): number => hourOf(Date.parse(`${day}T00
 
 /** True if an owner whose clock shows this takes sums of the hour. */
 export const isInTime = (hour: number, nowMs: number): boolean =>
-  hour * hourMs <= nowMs + limits.usageAheadMs && hour * hourMs > nowMs - limits.usageAgeMs;
+  hour * hourMs <= nowMs + usageAheadMs && hour * hourMs > nowMs - limits.usageAgeMs;
 
 /** The days that the hours from one to before another are in. */
 export function daysBetween(from: number, to: number): string[] {

@@ -9,6 +9,9 @@ import { isSuccessCode } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { visible } from '../visible.ts';
 
+/** Faulty fields of a request that a line names. */
+const auditFields = 20;
+
 /** The request of the API that a write belongs to. */
 export const Cause = Type.Object({
   by: Type.Object(Author.properties),
@@ -47,7 +50,7 @@ export const outcomeOf = (code: OutcomeCode): 'done' | ErrorCode => (isSuccessCo
 
 const fieldsOf = (details: object): string[] =>
   Object.keys(details)
-    .slice(0, limits.auditFields)
+    .slice(0, auditFields)
     .map((field) => visible(field).slice(0, limits.auditTextChars));
 
 /** Details of a refusal for the audit: names of fields, never their values. */

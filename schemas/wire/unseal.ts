@@ -15,6 +15,12 @@ import { SecretUse } from '../api/secret.ts';
 import { ContainerId, NetworkName, PeerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { WireguardKey } from './wireguard-key.ts';
+import { KiB } from '../limits/units.ts';
+
+/** Of the JWT of a host's user, which has about 1,100. */
+const hostJwtChars = 8 * KiB;
+/** Characters of a sealed value for a host: base64 of base64 of the largest, and a margin. */
+export const unsealBoxChars = 128 * KiB;
 
 const Protocol = Type.Optional(Type.Integer());
 
@@ -28,7 +34,7 @@ export const CurveKey = Type.String({ pattern: '^X[A-Z2-7]{55}$' });
 export const HostProof = Type.Object({
   /** By the agent's clock, in milliseconds since 1970. */
   atMs: Type.Integer({ minimum: 0 }),
-  jwt: Type.String({ maxLength: limits.hostJwtChars, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
+  jwt: Type.String({ maxLength: hostJwtChars, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
   signature: Type.String({ pattern: '^[A-Za-z0-9_-]{86}$' }),
 });
 export type HostProof = Static<typeof HostProof>;
@@ -90,7 +96,7 @@ export const UnsealAnswer = Type.Union([
     protocol: Protocol,
     ok: Type.Literal(true),
     /** Base64url of a `SealedBox`; `null` if the tenant has no login for this registry. */
-    box: nullable(Type.String({ maxLength: limits.unsealBoxChars, pattern: '^[A-Za-z0-9_-]*$' })),
+    box: nullable(Type.String({ maxLength: unsealBoxChars, pattern: '^[A-Za-z0-9_-]*$' })),
   }),
   Type.Object({
     protocol: Protocol,

@@ -1,7 +1,6 @@
 import t from 'tap';
-import { ascendingIds } from '../../gateway/ids.ts';
+import { ascendingIds, idsDrawn } from '../../gateway/ids.ts';
 import { isContainerId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 
 const clockAt = (times: number[]) => ({ nowMs: () => times.shift() ?? 0 });
 /** The last 40 bits: random in each id. */
@@ -34,7 +33,7 @@ t.test('each id has random bits of its own, drawn for many ids at once', (t) => 
     draws++;
     for (let at = 0; at < block.length; at += 16) new DataView(block.buffer, at).setUint32(12, drawn++);
   });
-  const ids = Array.from({ length: 2 * limits.idsDrawn }, newId);
+  const ids = Array.from({ length: 2 * idsDrawn }, newId);
   t.equal(draws, 2);
   t.equal(new Set(ids.map(tailOf)).size, ids.length);
   t.end();
@@ -42,7 +41,7 @@ t.test('each id has random bits of its own, drawn for many ids at once', (t) => 
 
 t.test('without a source the random bits are the system’s', (t) => {
   const [one, other] = [ascendingIds({ nowMs: () => 1 }), ascendingIds({ nowMs: () => 1 })];
-  const tails = Array.from({ length: 2 * limits.idsDrawn }, () => [tailOf(one()), tailOf(other())]).flat();
+  const tails = Array.from({ length: 2 * idsDrawn }, () => [tailOf(one()), tailOf(other())]).flat();
   t.equal(new Set(tails).size, tails.length);
   t.end();
 });

@@ -17,6 +17,10 @@ import { answer, type FleetView, type Turn, type TurnContext } from '../turn.ts'
 import { etagOfRecord } from '../preconditions/resources.ts';
 import { specOf } from './spec.ts';
 import { containerJson, containerStatusView, shownStatus } from './view.ts';
+import { KiB } from '../../../schemas/limits/units.ts';
+
+/** A page of changes that is sent at once to a client that watches the overview. */
+const watchPageBytes = 128 * KiB;
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -83,7 +87,7 @@ export function watch(state: PartitionView, ask: Of<'container.watch'>, context:
   const { reply } = page(named(state.tenant(tenant), ask.only?.name), {
     limit: limits.overviewMax,
     before: from.before,
-    maxBytes: limits.watchPageBytes,
+    maxBytes: watchPageBytes,
     matches: (record) => isWanted(record, ask, context.fleet),
     render: itemOf(state, ['status'], context),
   });
@@ -107,7 +111,7 @@ function changes(state: PartitionView, ask: Of<'container.watch'>, after: WatchP
     const isThere = record !== undefined && isWanted(record, ask, context.fleet);
     return line(isThere ? render(record) : JSON.stringify({ removed: id }));
   };
-  const { values, next } = fill(changed, { bytes: limits.watchPageBytes, items: limits.overviewMax }, itemOrRemoved);
+  const { values, next } = fill(changed, { bytes: watchPageBytes, items: limits.overviewMax }, itemOrRemoved);
   const position = next === undefined ? now : { ...now, revision: next[1] - 1 };
   return withFields(`{"data":[${values.join(',')}]}`, { position, more: next !== undefined });
 }

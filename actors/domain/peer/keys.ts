@@ -11,6 +11,14 @@ import { answer, conflict, repeatable, type Turn, type TurnContext } from '../tu
 import { changed, find, revocation, revokeAll, shown, told, unexpired, withNext } from './transitions.ts';
 import { unacknowledgedOf } from './view.ts';
 
+/** Earlier certificates of a peer that stay valid after renewals. */
+export const peerRenewedCertificates = 16;
+/**
+ * Revocations of a peer that its network has not acknowledged: with more, the peer gets no new keys
+ * until the network has.
+ */
+export const peerRevocationsUnacknowledged = 256;
+
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const replacedMeanwhile = conflict('changed', 'the certificate was replaced meanwhile; read it again');
@@ -20,7 +28,7 @@ const tooMuchUntold = conflict(
 );
 
 const hasTooMuchUntold = (state: PartitionView, { revoked }: PeerRecord): boolean =>
-  unacknowledgedOf(revoked, state.vpn.incarnation).length >= limits.peerRevocationsUnacknowledged;
+  unacknowledgedOf(revoked, state.vpn.incarnation).length >= peerRevocationsUnacknowledged;
 
 /**
  * A thief of the old keys may have the tokens and the password too, so this one turn replaces all
@@ -54,7 +62,7 @@ export function certify(state: PartitionView, ask: Of<'peer.certify'>, context: 
   if (record.certificate.serial !== ask.replaces) return replacedMeanwhile;
   const { serial, notAfterMs } = record.certificate;
   const good = unexpired([...record.renewed, { serial, notAfterMs }], context);
-  const over = good.splice(0, Math.max(0, good.length - limits.peerRenewedCertificates));
+  const over = good.splice(0, Math.max(0, good.length - peerRenewedCertificates));
   if (over.length > 0 && hasTooMuchUntold(state, record)) return tooMuchUntold;
   const revoked = [...record.revoked, ...over.map((ref) => revocation(ref, 'superseded', context))];
   const next = withNext(record, { certificate, renewed: good, revoked }, context);

@@ -15,6 +15,9 @@ import { answer, conflict, data, invalid, noChanges, refuse, type Turn, type Tur
 import { currentOf, type Values } from './state.ts';
 import { nextVersion } from './versions.ts';
 
+/** Values of one secret that are kept, because containers are made from them or may go back. */
+const secretVersions = 4;
+
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : timestamp(ms));
@@ -96,7 +99,7 @@ export function put(state: PartitionView, ask: Of<'secret.put'>, context: TurnCo
   const users = secrets.users(name);
   if (binary === true && users.isVariable)
     return invalid({ value: ['must be text without NUL: a container has it in an environment variable'] });
-  if (users.versions >= limits.secretVersions)
+  if (users.versions >= secretVersions)
     return conflict('too_many', 'updates to earlier values are under way: wait until they have ended');
   const record: SecretRecord = {
     kind: 'secret',

@@ -1,11 +1,19 @@
 /** The keys that the cluster signs tokens with (ADR 41). Owners keep them sealed. Pure. */
 import type { SigningKeyRecord } from '../../../schemas/api/keys/signing-key.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { SigningKeyPage } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, conflict, data, noChanges, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { minutes } from '../../../schemas/limits/units.ts';
+
+/** Signing keys of the cluster that are kept, because tokens of theirs are still valid. */
+export const signingKeysMax = 16;
+/**
+ * A replaced signing key stays for the longest life of a token and this: other gateways sign with
+ * it until they have heard of the next one.
+ */
+export const signingKeyRestMs = 60 * minutes;
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -21,7 +29,7 @@ const pageOf = (records: ReadonlyMap<string, SigningKeyRecord | null>): SigningK
 export const list = (state: PartitionView): Turn => answer(data('ok', pageOf(state.signingKeys())));
 
 const tooMany =
-  `tokens of ${limits.signingKeys} signing keys are still valid, and no more are kept: ` +
+  `tokens of ${signingKeysMax} signing keys are still valid, and no more are kept: ` +
   'wait until the oldest has ended, or end the others with "end_others=true"';
 
 /**
@@ -38,10 +46,9 @@ export function put(state: PartitionView, ask: Of<'signing_key.put'>, { nowMs, e
   const isOver = (id: string, record: SigningKeyRecord | null): boolean =>
     id !== current?.id && record !== null && (record.untilMs ?? 0) <= expiryMs;
   const ended = [...known].flatMap(([id, record]) => (ask.endOthers || isOver(id, record) ? [id] : []));
-  if (known.size - ended.length >= limits.signingKeys)
-    return conflict('too_many', tooMany, { max: limits.signingKeys });
+  if (known.size - ended.length >= signingKeysMax) return conflict('too_many', tooMany, { max: signingKeysMax });
   const made: SigningKeyRecord = { kind: 'signing_key', ...ask.key, insertedAtMs: nowMs, untilMs: null };
-  const untilMs = nowMs + ask.lifeMaxMs + limits.signingKeyRestMs;
+  const untilMs = nowMs + ask.lifeMaxMs + signingKeyRestMs;
   const before: SigningKeyRecord[] = current === undefined || ask.endOthers ? [] : [{ ...current, untilMs }];
   const next = new Map(known);
   for (const id of ended) next.delete(id);

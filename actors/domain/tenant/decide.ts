@@ -30,6 +30,10 @@ import {
 import { regionCaps } from './quota.ts';
 import { deletedLately } from './remembered.ts';
 import { isStored, type TenantView as KnownTenant } from './state.ts';
+import { KiB } from '../../../schemas/limits/units.ts';
+
+/** Size of a page of revocations. */
+const revocationPageBytes = 384 * KiB;
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -192,7 +196,7 @@ function changeOf(state: PartitionView, after: string | null): number {
  */
 export function revocations(state: PartitionView, ask: Of<'revocation.list'>, { expiryMs }: TurnContext): Turn {
   const from = changeOf(state, ask.after);
-  const bounds = { bytes: limits.revocationPageBytes };
+  const bounds = { bytes: revocationPageBytes };
   const { values, next } = fill(state.revocationChanges(from), bounds, ([change, ofTenant]) => {
     const { tenant, record, settingsDamaged } = ofTenant;
     const alive = settingsDamaged ? [] : record.revocations.filter(({ untilMs }) => untilMs > expiryMs);

@@ -12,13 +12,21 @@ import type { TenantView } from './state.ts';
 import { conflict, refuseFor, type Turn, type TurnContext } from '../turn.ts';
 import { tombstoneEndMs, type PeersView } from '../vpn-state.ts';
 
+/**
+ * Tombstones of peers and revoked certificates of one tenant: 250–500 bytes each, here and in the
+ * network, for the life of a certificate (820 days). 2,000 with the default cap of 10.
+ */
+export const gonePeersMin = 2000;
+const gonePeersPerCap = 200;
+const gonePeersMost = 100_000;
+
 const { anHourMs: hourMs } = limits;
 
 /** Grows with the cap, which is the operator's to set; no cap is the largest. */
 const scaled = (cap: number | null, perOne: number, min: number): number =>
-  cap === null ? limits.gonePeersMax : Math.min(Math.max(cap * perOne, min), limits.gonePeersMax);
+  cap === null ? gonePeersMost : Math.min(Math.max(cap * perOne, min), gonePeersMost);
 
-export const gonePeersMax = (cap: number | null): number => scaled(cap, limits.gonePeersPerCap, limits.gonePeersMin);
+export const gonePeersMax = (cap: number | null): number => scaled(cap, gonePeersPerCap, gonePeersMin);
 
 export const peersGoneAnHourMax = (cap: number | null): number =>
   scaled(cap, limits.peersGoneAnHourPerCap, limits.peersGoneAnHourMin);

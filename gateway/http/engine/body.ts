@@ -13,6 +13,14 @@ import { limits } from '../../../schemas/limits.ts';
 import { MiB } from '../../../schemas/limits/units.ts';
 import { Permits, type Permit, type NoPermit } from '../../../lib/permits.ts';
 
+/** Interval at which bodies that are late are looked for. */
+const bodySweepMs = 100;
+/**
+ * Replies that wait for the end of a body at once; any other is sent at once and ends its
+ * connection.
+ */
+const bodiesDraining = 512;
+
 /**
  * A body that is refused is read up to this length, so that its sender reads the reply; then the
  * connection ends.
@@ -46,7 +54,7 @@ export class Bodies {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#sweep(), limits.bodySweepMs).unref();
+    this.#timer = setInterval(() => this.#sweep(), bodySweepMs).unref();
   }
 
   stop(): void {
@@ -301,7 +309,7 @@ export class Body {
     if (this.#state.phase === 'ended') return;
     this.discard();
     const isHopeless = this.declaredBytes === undefined || this.declaredBytes > bodyDiscardBytes;
-    if (isHopeless || this.#bodies.draining.size >= limits.bodiesDraining) {
+    if (isHopeless || this.#bodies.draining.size >= bodiesDraining) {
       this.#end(false);
       return;
     }

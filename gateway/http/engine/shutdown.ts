@@ -6,7 +6,12 @@
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { HttpEngine } from './engine.ts';
-import { limits } from '../../../schemas/limits.ts';
+
+/**
+ * A gateway stops when nothing was in flight for this long: the kernel has the last byte, and a
+ * client that connected at the last moment has its answer.
+ */
+export const shutdownQuietMs = 100;
 
 /** The time between two checks for requests in flight at a shutdown. */
 const shutdownLookMs = 20;
@@ -44,7 +49,7 @@ export async function drain(
     // Checks what is in flight before it decides: the process may not have run for longer than the
     // quiet time, and requests may have arrived meanwhile.
     if (engine.inFlight() > 0) busyMs = nowMs;
-    if (nowMs >= endMs || nowMs - busyMs >= limits.shutdownQuietMs) break;
+    if (nowMs >= endMs || nowMs - busyMs >= shutdownQuietMs) break;
     await sleep(shutdownLookMs);
   }
   engine.close();

@@ -7,7 +7,6 @@
  * HMAC-SHA-256.
  */
 import { createCipheriv, createHash, createHmac, createPrivateKey, pbkdf2Sync, X509Certificate } from 'node:crypto';
-import { limits } from '../../../schemas/limits.ts';
 import {
   bmp,
   encode,
@@ -52,7 +51,7 @@ const ids = {
   sha256: '2.16.840.1.101.3.4.2.1',
 } as const;
 
-const iterations = limits.p12Iterations;
+const iterations = 2048;
 /** Some importers accept no other size. */
 const saltBytes = 8;
 

@@ -8,8 +8,17 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { systemClock, type Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
-import { limits } from '../../../schemas/limits.ts';
 import type { JobInput, JobKind, JobOrder, JobOutput, Order, Report } from './jobs.ts';
+import { seconds } from '../../../schemas/limits/units.ts';
+
+/** Jobs that wait for a thread. */
+export const vpnJobsQueued = 1024;
+/** Deadline of a job. */
+const vpnJobMs = 30 * seconds;
+/** Threads that make keys and bundles: as many as the machine has processors, up to this. */
+const vpnThreads = 4;
+/** RSA keys that are made ahead. */
+const spareRsaKeys = 16;
 
 /**
  * The job was not done and can be repeated: the queue is full, its deadline came, or the pool is
@@ -94,10 +103,10 @@ export class PkiPool {
   constructor(options: PkiPoolOptions) {
     this.#log = options.log;
     this.#clock = options.clock ?? systemClock;
-    this.#jobMs = options.jobMs ?? limits.vpnJobMs;
+    this.#jobMs = options.jobMs ?? vpnJobMs;
     this.#program = options.program ?? defaultProgram;
-    this.#threadsMax = options.workers ?? Math.min(availableParallelism(), limits.vpnThreads);
-    this.#sparesMax = options.spareRsaKeys ?? limits.spareRsaKeys;
+    this.#threadsMax = options.workers ?? Math.min(availableParallelism(), vpnThreads);
+    this.#sparesMax = options.spareRsaKeys ?? spareRsaKeys;
   }
 
   /**
@@ -107,7 +116,7 @@ export class PkiPool {
     const leftMs = Math.min(deadlineMs - this.#clock.monotonicMs(), this.#jobMs);
     if (this.#isStopping) return Promise.reject(new PoolBusy('stopping'));
     if (leftMs <= 0) return Promise.reject(new PoolBusy('late'));
-    if (this.queued() >= limits.vpnJobsQueued) return Promise.reject(new PoolBusy('full'));
+    if (this.queued() >= vpnJobsQueued) return Promise.reject(new PoolBusy('full'));
     return new Promise((resolve, reject) => {
       const queue = shortJobs.has(kind) ? this.#short : this.#long;
       const job: Job = {

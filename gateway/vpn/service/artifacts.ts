@@ -14,6 +14,11 @@ import { withoutIpv6, type Subject } from '../render/subject.ts';
 import type { Asker } from './actors.ts';
 import type { Keyring } from './keyring.ts';
 import { Refusal } from './refusal.ts';
+import { MiB } from '../../../schemas/limits/units.ts';
+
+/** Bounds of the cache of files that are made for peers. */
+const artifactCacheBytes = 64 * MiB;
+const artifactCacheEntries = 20_000;
 
 export type Encryption = 'compat' | 'modern';
 
@@ -40,8 +45,8 @@ function confOf(subject: Subject, { vault }: Keyring, ipv6: Ipv6): string {
 export class Artifacts {
   readonly #timed: BuildTimer;
   readonly #kept = new LRUCache<string, Uint8Array>({
-    max: limits.artifactCacheEntries,
-    maxSize: limits.artifactCacheBytes,
+    max: artifactCacheEntries,
+    maxSize: artifactCacheBytes,
     sizeCalculation: (bytes) => bytes.byteLength,
   });
   readonly #making = new Map<string, Promise<Uint8Array>>();

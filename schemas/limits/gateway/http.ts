@@ -12,8 +12,6 @@ export const http = {
   bodyValues: 8192,
   /** Faulty fields that one answer names. */
   bodyFaults: 64,
-  /** Query parameters that a warning names. */
-  parametersNamed: 8,
   /**
    * Pieces of a body: chunks, or parts as the network cuts it. 512 KiB in the smallest usual
    * segments (536 bytes) are 979 pieces.
@@ -27,9 +25,6 @@ export const http = {
    */
   bodyQuietMs: 250,
   bodyDrainMs: 5 * seconds,
-  bodySweepMs: 100,
-  /** Replies that wait like this at once; any other is sent at once and ends its connection. */
-  bodiesDraining: 512,
   connections: 16_384,
   /**
    * Memory for bodies that are not complete yet: of all requests, of one client, and of one tenant.
@@ -48,13 +43,6 @@ export const http = {
   requestDeadlineMs: 10 * seconds,
   shutdownGraceMs: 15 * seconds,
   idleTimeoutMs: 10 * seconds,
-  /**
-   * A gateway stops when nothing was in flight for this long: the kernel has the last byte, and a
-   * client that connected at the last moment has its answer.
-   */
-  shutdownQuietMs: 100,
-  /** Container ids whose random bytes are drawn at once. */
-  idsDrawn: 256,
   /** Characters of an unknown field's name in an answer. */
   faultFieldChars: 128,
 } as const;

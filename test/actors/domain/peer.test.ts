@@ -29,6 +29,7 @@ import {
   token,
   write,
 } from '../support/vpn.ts';
+import { peerRenewedCertificates, peerRevocationsUnacknowledged } from '../../../actors/domain/peer/keys.ts';
 
 const nowMs = 1_000_000;
 const dayMs = 86_400_000;
@@ -258,7 +259,7 @@ t.test('rotation revokes what was issued and is still good; of two at once one i
   t.ok(isEmpty(again.changes));
 
   const deaf = peerRecord({
-    revoked: Array.from({ length: limits.peerRevocationsUnacknowledged }, (_, index) => ({
+    revoked: Array.from({ length: peerRevocationsUnacknowledged }, (_, index) => ({
       serial: `b${index}`,
       notAfterMs: farMs,
       atMs: 1,
@@ -304,7 +305,7 @@ t.test('renewal keeps the certificate before until it expires, and sixteen of th
   let record = peerRecord({ renewed: [{ serial: 'old', notAfterMs: nowMs }] });
   const state = stateOf(record);
   const issued = [record.certificate.serial];
-  for (let count = 0; count < limits.peerRenewedCertificates + 2; count++) {
+  for (let count = 0; count < peerRenewedCertificates + 2; count++) {
     const ask = {
       type: 'peer.certify',
       tenant: acme,

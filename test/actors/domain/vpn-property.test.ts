@@ -7,7 +7,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
-import { outboxOf, outcomeOf, questionOf, type OutboxItem } from '../../../actors/outbox/outbox.ts';
+import { outboxOf, outcomeOf, questionOf, reservationTtlMs, type OutboxItem } from '../../../actors/outbox/outbox.ts';
 import { peerNoticeOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
 import { membersOf } from '../../../actors/domain/members.ts';
@@ -234,7 +234,7 @@ function createWorld() {
         restart(sides[next.side] as Side);
         return;
       case 'pass':
-        nowMs += limits.reservationTtlMs / 2 + 1;
+        nowMs += reservationTtlMs / 2 + 1;
         return;
       default:
         change(next);
@@ -279,7 +279,7 @@ function createWorld() {
           check();
         }
       }
-      nowMs += limits.reservationTtlMs;
+      nowMs += reservationTtlMs;
     }
     const left = sides.flatMap((side) => [...outboxOf(states[side], nowMs)]);
     if (left.length > 0) fail(`it does not come to rest: ${left.map(({ about }) => about).join()}`);

@@ -8,13 +8,12 @@ import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
 import { lapse } from '../../../actors/domain/network/learn.ts';
-import { outboxOf, outcomeOf, problemOf, questionOf } from '../../../actors/outbox/outbox.ts';
+import { outboxOf, outcomeOf, problemOf, questionOf, reservationTtlMs } from '../../../actors/outbox/outbox.ts';
 import { peerView, peerNoticeOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
 import { recordKey, type StateRecord } from '../../../actors/domain/records.ts';
 import type { Changes, Turn } from '../../../actors/domain/turn.ts';
 import type { PeerId, TenantId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import type { WriteAsk } from '../../../schemas/wire/asks.ts';
 import type { Reservation, RevocationEntry } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
@@ -111,7 +110,7 @@ function createWorld() {
         // One that is settled leaves its place to the next.
         for (let at = 0, n = 0; n < count; n++) if (!sendItem(side, at)) at++;
       }
-      nowMs += limits.reservationTtlMs;
+      nowMs += reservationTtlMs;
     }
   }
 
@@ -138,7 +137,7 @@ function createWorld() {
         settle();
         return;
       case 'pass':
-        nowMs += limits.reservationTtlMs / 2 + 1;
+        nowMs += reservationTtlMs / 2 + 1;
         return;
       default: {
         const all = live();

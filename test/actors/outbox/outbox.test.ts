@@ -5,13 +5,17 @@
 import t, { type Test } from 'tap';
 import { recordKey } from '../../../actors/domain/records.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
-import { createOutbox, type OutboxOptions } from '../../../actors/outbox/outbox.ts';
+import {
+  createOutbox,
+  reservationTtlMs,
+  outboxItemsPerSweep,
+  type OutboxOptions,
+} from '../../../actors/outbox/outbox.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/time/clock.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import type { NetworkName, PeerId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { addressOf } from '../../../schemas/wire/asks.ts';
 import { notOwner } from '../../../schemas/wire/codec.ts';
 import type { Reservation } from '../../../schemas/api/network.ts';
@@ -118,7 +122,7 @@ async function run(seed: number): Promise<string[]> {
     return [...owner.view.vpn.untold()].length === 0 && known.allocated === records.size;
   };
   for (let round = 0; round < 200 && !isAtRest(); round++) {
-    aheadMs += limits.reservationTtlMs;
+    aheadMs += reservationTtlMs;
     for (const partition of partitions) outbox.look(partition);
     await sleep(5);
   }
@@ -172,7 +176,7 @@ async function firstAsked(t: Test, peers: readonly (readonly [network: string, c
 }
 
 t.test('peers of a network that does not answer hold up no peer of another', async (t) => {
-  const many = 3 * limits.outboxItemsPerSweep;
+  const many = 3 * outboxItemsPerSweep;
   const names = Array.from({ length: 20 }, (_, number) => `net${number}`);
   const [dead = ''] = names;
   const beside = names.find((name) => name !== dead && partitionOf(name, 2) === partitionOf(dead, 2)) ?? '';
@@ -184,6 +188,6 @@ t.test('peers of a network that does not answer hold up no peer of another', asy
   ]);
   const count = (network: string): number => asked.filter((name) => name === network).length;
   t.equal(count(beside), 1, 'of the same partition');
-  t.equal(count(elsewhere), limits.outboxItemsPerSweep, 'of another partition, which has places of its own');
-  t.equal(count(dead), limits.outboxItemsPerSweep - 1);
+  t.equal(count(elsewhere), outboxItemsPerSweep, 'of another partition, which has places of its own');
+  t.equal(count(dead), outboxItemsPerSweep - 1);
 });

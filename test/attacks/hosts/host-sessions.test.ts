@@ -8,7 +8,6 @@ import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/trans
 import t from 'tap';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { userOf } from '../../../lib/nats/inbox.ts';
-import { limits } from '../../../schemas/limits.ts';
 import {
   aboutPort,
   echoKind,
@@ -22,6 +21,7 @@ import {
 import { RecordingPort } from '../../lib/tunnel/support.ts';
 import { until } from '../../support/until.ts';
 import { protocolFields } from '../../../schemas/wire/version.ts';
+import { sessionFetches } from '../../../host-agent/sessions/sessions.ts';
 
 /** The subjects that the server refuses to this connection. */
 function refusals(nc: NatsConnection): string[] {
@@ -119,7 +119,7 @@ t.test('attacks on sessions', async (t) => {
   });
 
   await t.test('a flood of rings does not keep real ones out for long', async (t) => {
-    for (let count = 0; count < 4 * limits.sessionFetches; count++) {
+    for (let count = 0; count < 4 * sessionFetches; count++) {
       mallory.nc.publish('host.h2.log.acme.c1', '', { reply: subjects.session(victim.agent, sessionId()) });
     }
     const { tunnel } = await open();

@@ -9,6 +9,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
 import { createKey, nowS } from '../tokens.ts';
 import { stage } from './support.ts';
+import { jwksBytes, jwksBackoffMaxMs } from '../../../gateway/auth/keys.ts';
 
 /** A JWKS server that a test can make fail. */
 async function jwksServer(t: Test, body: () => { status: number; text: string }) {
@@ -67,10 +68,10 @@ t.test('keys from a URL: fetched once, renewed, kept through an outage', async (
   t.equal(await verdictOf(await issuer.mint({ sub: 'another' })), 'identity acme', 'the last good keys are kept');
   published.text = 'not JSON';
   published.status = 200;
-  clock.advance(limits.jwksBackoffMaxMs);
+  clock.advance(jwksBackoffMaxMs);
   t.equal(await verdictOf(stranger), 'unavailable the keys of the issuer', 'rubbish is an outage too');
   publish(issuer.keys.EdDSA);
-  clock.advance(limits.jwksBackoffMaxMs);
+  clock.advance(jwksBackoffMaxMs);
   t.equal(await verdictOf(stranger), 'refused unknown key', 'back again');
 });
 
@@ -88,7 +89,7 @@ t.test('without keys a token is 503, or 401 if it is refused without a key; then
   t.equal(await verdictOf(await issuer.mint({ iss: 'x' })), 'refused issuer');
   answer.text = JSON.stringify({ keys: [issuer.keys.EdDSA.jwk] });
   answer.status = 200;
-  clock.advance(limits.jwksBackoffMaxMs);
+  clock.advance(jwksBackoffMaxMs);
   await until('fetched in the background', () => keys.loaded());
   t.equal(await verdictOf(await issuer.mint()), 'identity acme');
 });
@@ -99,11 +100,11 @@ t.test('a server that never answers, redirects, or sends too much is an outage',
   const { keys, clock } = await stage(t, { source: () => ({ kind: 'url', url: server.url }), start: false });
   t.match(await keys.find('k', 'EdDSA'), { kind: 'unavailable' });
   answer.status = 200;
-  answer.text = JSON.stringify({ keys: [{ kid: 'k', kty: 'OKP', crv: 'Ed25519', x: 'x'.repeat(limits.jwksBytes) }] });
-  clock.advance(limits.jwksBackoffMaxMs);
+  answer.text = JSON.stringify({ keys: [{ kid: 'k', kty: 'OKP', crv: 'Ed25519', x: 'x'.repeat(jwksBytes) }] });
+  clock.advance(jwksBackoffMaxMs);
   t.match(await keys.find('k', 'EdDSA'), { kind: 'unavailable' });
   answer.text = JSON.stringify({ keys: [{ kid: 'k', kty: 'OKP', crv: 'Ed25519', x: '!' }, 7, null, {}] });
-  clock.advance(limits.jwksBackoffMaxMs);
+  clock.advance(jwksBackoffMaxMs);
   t.match(await keys.find('k', 'EdDSA'), { kind: 'unknown' }, 'a damaged key is none');
 });
 

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { limits } from '../../../schemas/limits.ts';
-import { isLapsing, partitionOfDoorbell, perSecond } from '../../../gateway/auth/redis.ts';
+import { isLapsing, partitionOfDoorbell, perSecond, redisCountTtlSeconds } from '../../../gateway/auth/redis.ts';
 
 t.test('a doorbell names a partition in a few digits; any other message names none', (t) => {
   const rows: [string, number | undefined][] = [
@@ -33,7 +32,7 @@ t.test('only so many of each second count', (t) => {
 });
 
 t.test('a count is kept from its first addition on, and again after half of its life', (t) => {
-  const halfMs = limits.redisCountTtlSeconds * 500;
+  const halfMs = redisCountTtlSeconds * 500;
   const known = { sum: 10, keptAtMs: 1000 };
   t.ok(isLapsing(undefined, 12, 2, 1000), 'first seen by this gateway');
   t.notOk(isLapsing(known, 12, 2, 1000 + halfMs - 1));

@@ -1,10 +1,9 @@
 /** Labels beside events: how often the owner is asked for them. */
 import t from 'tap';
-import { FollowedMetadata } from '../../../gateway/compute/metadata.ts';
+import { FollowedMetadata, followedMetadataBytes } from '../../../gateway/compute/metadata.ts';
 import type { Event, EventType } from '../../../schemas/api/event.ts';
 import type { Metadata } from '../../../schemas/api/fields/container.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 
 const [a, b] = ['a', 'b'] as ContainerId[] as [ContainerId, ContainerId];
 const eventOf = (container_id: ContainerId, type: EventType = 'status'): Event => ({ container_id, type }) as Event;
@@ -43,7 +42,7 @@ t.test('its memory has a bound, and a page is whole nevertheless', async (t) => 
   const labels = Object.fromEntries(Array.from({ length: 64 }, (_, at) => [`k${at}`, 'v'.repeat(256)]));
   const ids = Array.from({ length: 10 }, (_, at) => String(at) as ContainerId);
   const { asked, labelsOf } = follower(new Map(ids.map((id) => [id, { labels }])));
-  t.ok(JSON.stringify(labels).length * ids.length > limits.followedMetadataBytes);
+  t.ok(JSON.stringify(labels).length * ids.length > followedMetadataBytes);
   for (const page of [1, 2]) {
     const found = await labelsOf(...ids.map((id) => eventOf(id)));
     t.same(

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { closeOf, refusalOf } from '../../../gateway/sessions/close.ts';
-import { limits } from '../../../schemas/limits.ts';
+import { closeOf, refusalOf, closeReasonBytes } from '../../../gateway/sessions/close.ts';
 import { sessionReasons, type SessionReason } from '../../../schemas/wire/session.ts';
 
 t.test('every reason has a code that RFC 6455 permits a server', (t) => {
@@ -16,8 +15,8 @@ t.test('the reason is a word and then words, as many as a frame holds', (t) => {
   t.equal(closeOf({ reason: 'lost', message: 'gone' }).reason, 'lost: gone');
   for (const message of ['x'.repeat(500), 'é'.repeat(100), '🚢'.repeat(60)]) {
     const { reason } = closeOf({ reason: 'failed', message });
-    t.ok(Buffer.byteLength(reason) <= limits.closeReasonBytes);
-    t.ok(Buffer.byteLength(reason) > limits.closeReasonBytes - 4);
+    t.ok(Buffer.byteLength(reason) <= closeReasonBytes);
+    t.ok(Buffer.byteLength(reason) > closeReasonBytes - 4);
   }
   t.end();
 });

@@ -2,12 +2,11 @@
 import t from 'tap';
 import type { CallOf } from '../../../gateway/call.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
-import { statsHandler } from '../../../gateway/stats/handler.ts';
-import { StatsWatches } from '../../../gateway/stats/watches.ts';
+import { statsHandler, statsLookMs, statsSwapMs } from '../../../gateway/stats/handler.ts';
+import { StatsWatches, statsFreshMs } from '../../../gateway/stats/watches.ts';
 import type { Showing } from '../../../gateway/streams/host.ts';
 import type { ContainerStats } from '../../../schemas/api/usage/stats.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import type { SessionAbout, SessionEnd } from '../../../schemas/wire/session.ts';
 import { pair } from '../../lib/tunnel/support.ts';
 import { until } from '../../support/until.ts';
@@ -111,7 +110,7 @@ t.test('a run that ends meanwhile gives way to the next one, and where none come
   t.match(await answer, { code: 'ok', body: /"cpu_millis":7/ });
   t.equal(abouts.length, 2);
   said.open = () => {
-    said.nowMs += limits.statsSwapMs / 2;
+    said.nowMs += statsSwapMs / 2;
     return { reason: 'not_running' };
   };
   for (const follow of [false, true]) {
@@ -177,7 +176,7 @@ t.test('a follower is given each sample once, and the newest alone if it is slow
   t.equal(rings.count, 1);
   await all.tell(sample(3));
   t.same((await show()).frames, [frameOf(3)]);
-  all.said.nowMs = limits.statsFreshMs;
+  all.said.nowMs = statsFreshMs;
   t.equal(await end(), 'streamed');
   t.match(all.hosts[0]?.farPort.ends, [{ reason: 'left' }]);
   t.equal(all.watches.size, 0);
@@ -197,13 +196,13 @@ t.test('a stream outlives the runs of its container, looks no faster than its bo
   t.same(await show(), nothing);
   t.equal(looks(), 1, 'not again at once');
   all.said.owner = () => okData({ ...place, placement: 5 });
-  all.said.nowMs += limits.statsLookMs;
+  all.said.nowMs += statsLookMs;
   t.same(await show(), nothing);
   await all.tell(sample(9), 1);
   t.same((await show()).frames, [frameOf(9)]);
   t.match(all.abouts[1], { placement: 5 });
   all.said.owner = () => refusal('not_found');
-  all.said.nowMs += limits.statsLookMs;
+  all.said.nowMs += statsLookMs;
   all.hosts[1]?.far.end({ reason: 'not_running' });
   const before = rings.count;
   await show();

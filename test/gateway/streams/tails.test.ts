@@ -1,6 +1,6 @@
 import t from 'tap';
 import { newestOf, type LogLine } from '../../../gateway/streams/log-lines.ts';
-import { longer, Tails, type ItemKind } from '../../../gateway/streams/tails.ts';
+import { longer, Tails, tailFreshMs, type ItemKind } from '../../../gateway/streams/tails.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 const lines = (from: number, to: number) =>
@@ -36,7 +36,7 @@ t.test('a tail serves reads of at most its lines, or any where there are no othe
 t.test('a tail ends some time after the stream was read, however often lines were added', (t) => {
   const { now, tails } = stage();
   tails.keep('a', { items: lines(1, 50), isWhole: false, next: 9 }, 0);
-  now.ms = limits.tailFreshMs - 1;
+  now.ms = tailFreshMs - 1;
   const known = tails.of('a', 50);
   if (known === undefined) throw new Error('it ended too early');
   tails.replace('a', known, longer(known, lines(51, 52), 10, kind));

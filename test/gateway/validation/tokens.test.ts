@@ -1,5 +1,5 @@
 import t from 'tap';
-import { validatePeerLink, validatePeerToken } from '../../../gateway/validation/tokens.ts';
+import { linkClockAheadMs, validatePeerLink, validatePeerToken } from '../../../gateway/validation/tokens.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
@@ -26,7 +26,7 @@ t.test('a link lasts seven days at most', (t) => {
   t.same(endOf({}), lasting(null));
   t.same(endOf({ expires_at: null }), lasting(null));
   t.same(endOf({ expires_at: after(1) }), lasting(nowMs + 1));
-  const { linkTtlMaxMs, linkClockAheadMs } = limits;
+  const { linkTtlMaxMs } = limits;
   const ahead = endOf({ expires_at: after(linkTtlMaxMs + linkClockAheadMs) });
   t.same(ahead, lasting(nowMs + linkTtlMaxMs), 'of a client whose clock is ahead');
   const rows: readonly (readonly [body: object, faults: Record<string, readonly string[]>])[] = [

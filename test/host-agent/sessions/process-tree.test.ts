@@ -3,8 +3,13 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { below, childrenIn, createProcessTree, parentIn } from '../../../host-agent/sessions/process-tree.ts';
-import { limits } from '../../../schemas/limits.ts';
+import {
+  below,
+  childrenIn,
+  createProcessTree,
+  parentIn,
+  killLooks,
+} from '../../../host-agent/sessions/process-tree.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const ours = 'a'.repeat(64);
@@ -65,7 +70,7 @@ t.test('one walk over the processes serves all kills that wait', async (t) => {
   await Promise.all(Array.from({ length: count }, (_, each) => tree.kill(1000 + each, ours)));
   t.equal(sent.filter((each) => each.endsWith('SIGKILL')).length, 2 * count, 'all are killed');
   t.equal(sent.filter((each) => each.endsWith('SIGSTOP')).length, 2 * count, 'each once');
-  t.ok(walks() <= limits.killLooks, `${walks()} walks for ${count} kills`);
+  t.ok(walks() <= killLooks, `${walks()} walks for ${count} kills`);
   await tree.kill(1000, ours);
   t.ok(sent.includes('1000 SIGKILL'), 'and later ones get walks of their own');
 });

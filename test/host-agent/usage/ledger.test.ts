@@ -1,10 +1,17 @@
 /** The ledger of an agent over samples, ends, restarts and changes of the clock. */
 import fc from 'fast-check';
 import t from 'tap';
-import { Ledger, beginLedger, spread, type LedgerState, type PeerCounted } from '../../../host-agent/usage/ledger.ts';
+import {
+  Ledger,
+  beginLedger,
+  spread,
+  usageHourGraceMs,
+  usagePartContainers,
+  type LedgerState,
+  type PeerCounted,
+} from '../../../host-agent/usage/ledger.ts';
 import type { Moment } from '../../../host-agent/usage/wall-clock.ts';
 import type { ContainerId, PeerId, TenantId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import {
   added,
   hourMs,
@@ -119,7 +126,7 @@ t.test('a time over the end of an hour is split', (t) => {
 
 t.test('an hour is closed when it is over and every run was counted since', (t) => {
   const ledger = begun();
-  const grace = limits.usageHourGraceMs;
+  const grace = usageHourGraceMs;
   ledger.see(seen(at(0)), moment(0));
   ledger.sample('d1', at(0), moment(hourMs - 1), { cpuMs: 1, memBytes: 0 });
   t.same(ledger.close(noon + hourMs + grace), [], 'the run was not counted to its end');
@@ -229,7 +236,7 @@ t.test('a ledger of an older agent goes on by the wall clock', (t) => {
 
 t.test('containers of a tenant are spread over messages of so many', (t) => {
   const ledger = begun();
-  const most = limits.usagePartContainers;
+  const most = usagePartContainers;
   const idOf = (number: number): ContainerId =>
     `0190a000-0000-7000-8000-${String(number).padStart(12, '0')}` as ContainerId;
   for (let number = 0; number <= most; number++) {

@@ -2,8 +2,7 @@
 import t from 'tap';
 import type { Inspection } from '../../../host-agent/docker/answers.ts';
 import type { CachedEngine } from '../../../host-agent/docker/cached-engine.ts';
-import { OomKills } from '../../../host-agent/usage/oom-kills.ts';
-import { limits } from '../../../schemas/limits.ts';
+import { OomKills, oomLooksUnread } from '../../../host-agent/usage/oom-kills.ts';
 
 const dockerId = 'd'.repeat(64);
 const starts = ['2026-11-25T12:00:00Z', '2026-11-25T13:00:00Z'];
@@ -146,7 +145,7 @@ const cases: readonly [name: string, isOom: boolean, story: (on: Stage) => unkno
       on.kernel.own = undefined;
       await on.seen();
       on.kill(false);
-      for (let looks = 0; looks < limits.oomLooksUnread; looks++) await on.look();
+      for (let looks = 0; looks < oomLooksUnread; looks++) await on.look();
       on.end(137);
     },
   ],

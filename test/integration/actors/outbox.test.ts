@@ -9,6 +9,8 @@ import {
   outboxOf,
   outcomeOf,
   questionOf,
+  reservationTtlMs,
+  outboxItemsPerSweep,
   type OutboxOptions,
 } from '../../../actors/outbox/outbox.ts';
 import type { Outcome, Question } from '../../../lib/rpc/partition-client.ts';
@@ -244,7 +246,7 @@ t.test('the outbox sends one item of a peer at a time, within a bound, and repea
   );
   await partition.start();
   t.teardown(() => partition.release());
-  const count = limits.outboxItemsPerSweep + 20;
+  const count = outboxItemsPerSweep + 20;
   await writeOf(partition, {
     type: 'tenant.put',
     tenant: acme,
@@ -272,7 +274,7 @@ t.test('the outbox sends one item of a peer at a time, within a bound, and repea
   outbox.look(partition);
   outbox.look(partition);
   await next();
-  t.equal(asked.length, limits.outboxItemsPerSweep, 'each is under way once');
+  t.equal(asked.length, outboxItemsPerSweep, 'each is under way once');
   answerAll('ok');
   await next();
   t.equal(untold(), 20);
@@ -316,7 +318,7 @@ t.test('each outbox item has its question, and each answer its change', (t) => {
   const old = leaseOf(5, acme, peerId(), { phase: 'reserved', atMs: 1000 });
   const young = leaseOf(6, acme, peerId(), { phase: 'reserved', atMs: 1001 });
   const state = stateOf(networkRecord(), peer, told, gone, old, young, heldOf(told));
-  const found = [...outboxOf(state, 1000 + limits.reservationTtlMs)];
+  const found = [...outboxOf(state, 1000 + reservationTtlMs)];
   t.match(found, [
     { kind: 'tell', record: { id: peer.id } },
     { kind: 'tell', record: { id: gone.id } },
@@ -435,7 +437,7 @@ t.test('a peer and its network in two partitions agree, even after a crash betwe
   await until('one address allocated', allocated, (count) => count === 1);
   await owner.stop();
 
-  aheadMs = limits.reservationTtlMs;
+  aheadMs = reservationTtlMs;
   const second = await startOwner(t, ground, clock);
   t.teardown(() => second.stop());
   await until('no address allocated', allocated, (count) => count === 0);

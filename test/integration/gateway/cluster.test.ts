@@ -1,12 +1,11 @@
 /** A gateway serves only the configured cluster, and only while the servers hold it. */
 import t from 'tap';
 import { serveReads } from '../../../actors/endpoints/reads.ts';
-import { waitForCluster } from '../../../gateway/backend/cluster.ts';
+import { waitForCluster, clusterPollMs } from '../../../gateway/backend/cluster.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { clusterSubject, watchCluster } from '../../../lib/nats/cluster-record.ts';
 import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
 import type { Log } from '../../../lib/log.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { quietLog } from '../../actors/support.ts';
 import { startCluster } from '../actors/support.ts';
@@ -20,7 +19,7 @@ t.test('a gateway waits while the servers hold another cluster, and logs it', as
   const enough = new AbortController();
   const waiting = waitForCluster(nc, { log, expectedId: 'another' }, enough.signal);
   await until('it is said', () => faults.length > 0);
-  await sleep(2 * limits.clusterPollMs);
+  await sleep(2 * clusterPollMs);
   enough.abort();
   t.equal(await waiting, undefined);
   t.same(faults, ['wrong_cluster'], 'once');
@@ -70,7 +69,7 @@ t.test('a watcher believes what is stored, not what the server refused', async (
   const late = { restoring: true, renewal: 7, by: 'a restore of before' };
   const refused = await compareAndSet(nc, clusterSubject, JSON.stringify(late), 17, { timeoutMs: 5_000 });
   t.equal(refused, undefined);
-  await sleep(2 * limits.clusterPollMs);
+  await sleep(2 * clusterPollMs);
   t.same(heard, []);
   await nc.request(clusterSubject, JSON.stringify(late));
   await watching;

@@ -20,6 +20,7 @@ import { createRandom } from '../../actors/support/random.ts';
 import { statusEvent } from '../../gateway/support.ts';
 import { until } from '../../support/until.ts';
 import { controlPlane, startGround } from './support.ts';
+import { streamReadMessages } from '../../../gateway/streams/subject-reader.ts';
 
 const ground = await startGround(t);
 const js = jetstream(ground.nc);
@@ -193,7 +194,7 @@ t.test('a reader that has the newest lines asks only whether there are others', 
   t.equal(again.requests, 1);
   await publish([block(2)]);
   t.same(await read(), range(43, 102), 'a block that came since');
-  await publish(Array.from({ length: limits.streamReadMessages + 1 }, () => block(1)));
+  await publish(Array.from({ length: streamReadMessages + 1 }, () => block(1)));
   t.same(await read(), range(108, 167), 'more blocks than a page has');
   const many = await costOf(async () =>
     t.same(await Promise.all(Array.from({ length: 20 }, () => read())), Array<number[]>(20).fill(range(108, 167))),

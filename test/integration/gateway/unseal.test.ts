@@ -7,7 +7,13 @@ import { writePrivateFile } from '../../../lib/process/private-file.ts';
 import { Vault } from '../../../gateway/vault/vault.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
-import { senderKeyBytes, type HostProof, type UnsealAnswer, type UnsealAsk } from '../../../schemas/wire/unseal.ts';
+import {
+  senderKeyBytes,
+  unsealBoxChars,
+  type HostProof,
+  type UnsealAnswer,
+  type UnsealAsk,
+} from '../../../schemas/wire/unseal.ts';
 import { containerId, tenantId } from '../../actors/support.ts';
 import { memoryOwner, okData, recordingLog, refusal, serveOwner, type AnswerOf } from '../../gateway/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -65,7 +71,7 @@ t.test('a gateway with the vault’s keys', async (t) => {
     answer = sealed(bytes);
     const answers = await Promise.all(Array.from({ length: 20 }, () => unseal()));
     for (const one of answers) t.ok(opened(one).equals(bytes));
-    t.ok(answers.every((one) => one.ok && (one.box?.length ?? 0) <= limits.unsealBoxChars));
+    t.ok(answers.every((one) => one.ok && (one.box?.length ?? 0) <= unsealBoxChars));
   });
 
   await t.test('the owner decides', async (t) => {

@@ -7,7 +7,7 @@ import { startNatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { Answers } from '../../../lib/nats/answers.ts';
 import { createLog } from '../../../lib/log.ts';
-import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
+import { connectNats, credentialsFile, natsSilenceLookMs } from '../../../lib/nats/connection.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
@@ -104,7 +104,7 @@ t.test('a silent server is left for another one, every time', { timeout: 600_000
     t.not(nc.getServer(), left, `move ${move} ends at another server`);
     await nc.flush();
   }
-  await sleep(2 * limits.natsSilenceLookMs);
+  await sleep(2 * natsSilenceLookMs);
   t.equal(moves, 5, 'where nothing is asked, nothing moves');
 });
 
@@ -119,7 +119,7 @@ t.test('the only server is not left while it answers pings, but for minutes of s
   t.teardown(() => nc.close());
   answers.asked();
   pass(limits.natsSilentMaxMs - 1);
-  await sleep(3 * limits.natsSilenceLookMs);
+  await sleep(3 * natsSilenceLookMs);
   t.equal(moves, 0);
   pass(limits.natsSilentMaxMs);
   await until('it has tried again', () => moves === 1);

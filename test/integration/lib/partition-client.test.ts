@@ -5,7 +5,14 @@
 import { Answers } from '../../../lib/nats/answers.ts';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
-import { PartitionClient, type Outcome, type Question, type RetryReason } from '../../../lib/rpc/partition-client.ts';
+import {
+  PartitionClient,
+  laneQueuedItems,
+  natsAwayMs,
+  type Outcome,
+  type Question,
+  type RetryReason,
+} from '../../../lib/rpc/partition-client.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { connectNats } from '../../../lib/nats/connection.ts';
@@ -337,7 +344,7 @@ t.test('reads do not wait for writes, nor either for watchers', async (t) => {
 t.test('a full queue refuses at once', async (t) => {
   const { ask, answerWith, client } = await stage(t, nats);
   await answerWith(() => {});
-  const asked = Array.from({ length: limits.laneQueuedItems + 10 }, (_, at) => ask(readOf(String(at)), 700));
+  const asked = Array.from({ length: laneQueuedItems + 10 }, (_, at) => ask(readOf(String(at)), 700));
   t.match(await asked.at(-1), { code: 'unavailable' });
   t.ok(client.queued('read') > 0);
   const outcomes = await Promise.all(asked);
@@ -396,7 +403,7 @@ t.test('the server killed and started again: 503 meanwhile, then everything as b
   await until('noticed', () => !client.connected());
   t.match(await ask(readOf('a'), 500), { code: 'unavailable' });
   t.match(await ask(writeOf('b'), 500), { code: 'unavailable' }, 'never sent, so not a timeout');
-  await sleep(limits.natsAwayMs);
+  await sleep(natsAwayMs);
   const atOnce = await Promise.race([ask(readOf('c')), new Promise(setImmediate)]);
   t.match(atOnce, { code: 'unavailable' }, 'away for long: refused at once, not at its deadline');
 

@@ -9,6 +9,8 @@ import { limits } from '../../../schemas/limits.ts';
 import { containerId, tenantId } from '../../actors/support.ts';
 import { until } from '../../support/until.ts';
 import { gatewayOn, hostOn, placeOf, serveSessions, startServer } from './support.ts';
+import { tunnelWindowControls } from '../../../lib/tunnel/tunnel.ts';
+import { sessionFetches } from '../../../host-agent/sessions/sessions.ts';
 
 const sample = (cpu_millis: number): ContainerStats => ({
   cpu_millis,
@@ -45,10 +47,10 @@ t.test('stats', async (t) => {
     for (const watcher of watchers) watcher.onStats(sample(42));
     await until('all have it', () => shares.every((share) => cpuOf(share) === 42));
     // More than a gateway may have without dealing with them: none of them is lost for good.
-    for (let cpu = 0; cpu <= 3 * limits.tunnelWindowControls; cpu++) {
+    for (let cpu = 0; cpu <= 3 * tunnelWindowControls; cpu++) {
       for (const watcher of watchers) watcher.onStats(sample(cpu));
     }
-    await until('all have the newest', () => shares.every((share) => cpuOf(share) === 3 * limits.tunnelWindowControls));
+    await until('all have the newest', () => shares.every((share) => cpuOf(share) === 3 * tunnelWindowControls));
     for (const share of shares.slice(0, 2)) share.leave();
     t.equal(ours.size, 1);
     shares[2]?.leave();
@@ -90,7 +92,7 @@ t.test('stats', async (t) => {
     for (const [index, container] of containers.entries()) {
       shares.push(ours.watch(container, placeOf(host)));
       // An agent asks about a few rings at a time.
-      if (index % limits.sessionFetches === 0) await until('it is taken up', () => watchers.size === shares.length);
+      if (index % sessionFetches === 0) await until('it is taken up', () => watchers.size === shares.length);
     }
     await until('all are taken up', () => watchers.size === containers.length);
     for (const share of shares) share.leave();

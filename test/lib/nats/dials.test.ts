@@ -1,6 +1,6 @@
 /** Pauses before a program dials a NATS server again. */
 import t from 'tap';
-import { Dials, type DialsOptions } from '../../../lib/nats/dials.ts';
+import { Dials, natsSettledMs, type DialsOptions } from '../../../lib/nats/dials.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 const server = (listen: string) => ({ listen }) as never;
@@ -51,7 +51,7 @@ t.test('after a connection that lasted the first dials are quick again', (t) => 
   one.dial(9);
   one.dials.connected();
   t.equal(one.dials.waitMs(), 5000, 'a server may end it at once');
-  one.pass(limits.natsSettledMs);
+  one.pass(natsSettledMs);
   t.equal(one.dials.waitMs(), 250);
   t.same(one.dial(2), [250, 500]);
   t.end();

@@ -6,6 +6,8 @@ import type { Outcome } from '../../../lib/rpc/partition-client.ts';
 import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
 import { protocolVersion } from '../../../schemas/wire/version.ts';
 import { play, type Stage } from './owners.ts';
+import { laneMessagesInFlight, laneStallMs } from '../../../lib/rpc/lane.ts';
+import { laneQueuedItems, rpcSweepMs } from '../../../lib/rpc/partition-client.ts';
 
 const all = [0, 1, 2, 3];
 const ownSubjects = all.map((partition) => [`part.${partition}`, partition]);
@@ -110,13 +112,13 @@ t.test('a partition that stalls takes no place of the others', async (t) => {
     await learn(stage);
     one.stalled.add(0);
     const stalled: ReturnType<typeof ask>[] = [];
-    for (let message = 0; message < limits.laneMessagesInFlight; message++) {
+    for (let message = 0; message < laneMessagesInFlight; message++) {
       stalled.push(ask('read', [0]));
       await sleep(1);
     }
     // The lane is full of messages for the partition that stalls.
     const [first] = await ask('read', [1]);
-    t.ok((first?.tookMs ?? Infinity) < limits.laneStallMs + 2 * limits.rpcSweepMs, `${first?.tookMs} ms`);
+    t.ok((first?.tookMs ?? Infinity) < laneStallMs + 2 * rpcSweepMs, `${first?.tookMs} ms`);
     for (let round = 0; round < 100; round++) {
       stalled.push(ask('read', [0]));
       const told = await ask('read', [1, 2, 3]);
@@ -166,7 +168,7 @@ t.test('a frozen owner: partitions that were not asked meanwhile find its succes
     await learn(stage);
     for (const partition of all) one.stalled.add(partition);
     const frozen = ask('read', [0]);
-    await sleep(limits.laneStallMs + 2 * limits.rpcSweepMs);
+    await sleep(laneStallMs + 2 * rpcSweepMs);
     owner('two', all);
     const told = await ask('read', [1, 2, 3]);
     t.ok(told.every(({ body, tookMs }) => body.startsWith('"two') && tookMs < 3));
@@ -179,7 +181,7 @@ t.test('a full queue of one partition refuses nothing of the others, and shares 
     const { owner, ask, messages } = stage;
     owner('one', all);
     await learn(stage);
-    const crowd = ask('read', new Array<number>(limits.laneQueuedItems + 10).fill(0));
+    const crowd = ask('read', new Array<number>(laneQueuedItems + 10).fill(0));
     const others = await ask('read', [1, 2, 3]);
     t.ok(others.every(({ code, tookMs }) => code === 'ok' && tookMs < 3));
     t.same(new Set(messages()[0]), new Set(['owner.one', ...all]), 'in the first message');

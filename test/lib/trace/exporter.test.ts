@@ -1,8 +1,7 @@
 import t, { type Test } from 'tap';
 import { systemClock } from '../../../lib/time/clock.ts';
-import { createExporter, type SpanOutcome } from '../../../lib/trace/exporter.ts';
+import { createExporter, traceQueuedSpans, traceBatchSpans, type SpanOutcome } from '../../../lib/trace/exporter.ts';
 import type { FinishedSpan } from '../../../lib/trace/tracer.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { startOtlpReceiver, type OtlpReceiver } from '../../support/otlp.ts';
 import { until } from '../../support/until.ts';
@@ -40,7 +39,7 @@ function begin(t: Test, receiver: Pick<OtlpReceiver, 'url'>) {
 t.test('spans go out in batches, with the configured headers', async (t) => {
   const receiver = await startOtlpReceiver(t);
   const { exporter, counts } = begin(t, receiver);
-  const sent = limits.traceBatchSpans + 3;
+  const sent = traceBatchSpans + 3;
   for (let number = 0; number < sent; number++) exporter.take(span(`span ${number}`));
   await until(
     'all are there',
@@ -75,11 +74,10 @@ t.test('a receiver that does not answer fills the queue, and the rest is dropped
   receiver.answer('silent');
   const { exporter, counts } = begin(t, receiver);
   // The first batch is under way, and the queue holds its bound.
-  for (let number = 0; number < limits.traceBatchSpans + limits.traceQueuedSpans + 7; number++)
-    exporter.take(span('one'));
+  for (let number = 0; number < traceBatchSpans + traceQueuedSpans + 7; number++) exporter.take(span('one'));
   t.same(counts, { exported: 0, dropped: 7, failed: 0 });
   await exporter.stop();
-  t.same(counts, { exported: 0, dropped: 7 + limits.traceQueuedSpans, failed: limits.traceBatchSpans });
+  t.same(counts, { exported: 0, dropped: 7 + traceQueuedSpans, failed: traceBatchSpans });
 });
 
 t.test('a refusal is final, and another status is tried again', async (t) => {

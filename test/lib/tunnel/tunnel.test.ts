@@ -1,7 +1,13 @@
 /** Two ends of a tunnel, and what is between them, in virtual time. */
 import fc from 'fast-check';
 import t from 'tap';
-import { Tunnel, type TunnelPort } from '../../../lib/tunnel/tunnel.ts';
+import {
+  Tunnel,
+  tunnelWindowControls,
+  tunnelBeatMs,
+  tunnelSilentMs,
+  type TunnelPort,
+} from '../../../lib/tunnel/tunnel.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { SessionEnd } from '../../../schemas/wire/session.ts';
 import { decodeSent, pair } from './support.ts';
@@ -40,9 +46,9 @@ t.test('control messages have a window of their own', (t) => {
   const { near, far, farPort } = pair();
   far.attach(farPort);
   near.data(0, bytes(window));
-  for (let sent = 0; sent < limits.tunnelWindowControls; sent++) t.ok(near.control({ sent }));
+  for (let sent = 0; sent < tunnelWindowControls; sent++) t.ok(near.control({ sent }));
   t.notOk(near.control({ sent: 'too many' }));
-  for (let taken = 0; taken < limits.tunnelWindowControls / 2; taken++) far.tookControl();
+  for (let taken = 0; taken < tunnelWindowControls / 2; taken++) far.tookControl();
   t.ok(near.control({ sent: 'again' }));
   t.equal(farPort.seen.at(-1), 'control {"sent":"again"}');
   t.end();
@@ -52,7 +58,7 @@ t.test('an end that sends more than the window ends the session', (t) => {
   const rows: Record<string, (near: Tunnel) => void> = {
     bytes: (near) => near.data(0, bytes(window)),
     'control messages': (near) => {
-      for (let sent = 0; sent < limits.tunnelWindowControls; sent++) near.control({});
+      for (let sent = 0; sent < tunnelWindowControls; sent++) near.control({});
     },
   };
   for (const [what, send] of Object.entries(rows)) {
@@ -103,10 +109,10 @@ t.test('an end that is quiet says that it is there, and one that is silent is go
   const { near, far, farPort, pass, hold } = pair();
   far.attach(farPort);
   near.attach(farPort);
-  for (let look = 0; look < 100; look++) pass(limits.tunnelBeatMs);
+  for (let look = 0; look < 100; look++) pass(tunnelBeatMs);
   t.same([near.ended, far.ended], [undefined, undefined]);
   const sent = hold('near');
-  for (let ms = 0; ms < limits.tunnelSilentMs; ms += limits.tunnelBeatMs) pass(limits.tunnelBeatMs);
+  for (let ms = 0; ms < tunnelSilentMs; ms += tunnelBeatMs) pass(tunnelBeatMs);
   t.match(far.ended, { reason: 'lost' });
   t.match(decodeSent(sent()[0]!), { message: { kind: 'beat' } }, 'near did its part');
   t.end();

@@ -2,6 +2,12 @@
 import { limits } from '../../../../schemas/limits.ts';
 import type { WebSocket, WebSocketBehavior } from '../uws-module.ts';
 import type { ClientSocket, ClientSocketListener } from './client-socket.ts';
+import { KiB, seconds } from '../../../../schemas/limits/units.ts';
+
+/** Room for what a client has not read yet: a window, and the frames around it. */
+const webSocketBufferBytes = 1024 * KiB;
+/** uWS ends a WebSocket without traffic after this time; the gateway itself does so sooner. */
+const webSocketIdleMs = 120 * seconds;
 
 /** The data of a connection, set at the handshake. */
 export interface UwsSocketData {
@@ -46,8 +52,8 @@ const sent = 1;
 /** The callbacks of uWS for the WebSockets of an app. */
 export const socketCallbacks: WebSocketBehavior<UwsSocketData> = {
   maxPayloadLength: limits.webSocketMessageBytes,
-  maxBackpressure: limits.webSocketBufferBytes,
-  idleTimeout: limits.webSocketIdleMs / 1000,
+  maxBackpressure: webSocketBufferBytes,
+  idleTimeout: webSocketIdleMs / 1000,
   sendPingsAutomatically: false,
   open: (ws) => ws.getUserData().socket.opened(ws),
   message: (ws, message, isBinary) =>

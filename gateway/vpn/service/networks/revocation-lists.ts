@@ -13,6 +13,15 @@ import { authorityOf } from './authority.ts';
 import type { Keyring } from '../keyring.ts';
 import type { NetworkKeeper } from './networks.ts';
 import type { RevocationLines } from '../../../../schemas/wire/answers.ts';
+import { days, seconds } from '../../../../schemas/limits/units.ts';
+
+/** Lifetime of a revocation list. */
+export const crlLifetimeMs = 7 * days;
+/**
+ * A revocation list older than this is signed again: long before it expires, and soon after a
+ * revocation.
+ */
+export const crlFreshMs = 2 * seconds;
 
 interface Kept {
   readonly list: Promise<Uint8Array>;
@@ -35,7 +44,7 @@ export class RevocationLists {
   of(asker: Asker, network: NetworkName, keyring: Keyring): Promise<Uint8Array> {
     const nowMs = this.#clock.monotonicMs();
     const known = this.#kept.get(network);
-    if (known !== undefined && nowMs - known.madeAtMs < limits.crlFreshMs) return known.list;
+    if (known !== undefined && nowMs - known.madeAtMs < crlFreshMs) return known.list;
     const list = this.#sign(asker, network, keyring);
     this.#kept.set(network, { list, madeAtMs: nowMs });
     // Failures and unknown names are not cached: anyone may ask, so they could fill the cache.
@@ -67,7 +76,7 @@ export class RevocationLists {
         ...authorityOf(network, vault),
         number: nowMs,
         thisUpdateMs: nowMs - limits.certificateBackdateMs,
-        nextUpdateMs: nowMs + limits.crlLifetimeMs,
+        nextUpdateMs: nowMs + crlLifetimeMs,
         entries,
       },
       asker.deadlineMs,

@@ -7,8 +7,13 @@
 import { createSemaphore, type Semaphore, type Waits } from '../../../../lib/semaphore.ts';
 import type { Clock } from '../../../../lib/time/clock.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
-import { limits } from '../../../../schemas/limits.ts';
 import { PoolBusy } from '../../pki/pool.ts';
+
+/**
+ * Requests of one tenant that make peers or keys at a time in a gateway, and those that may wait.
+ */
+export const vpnKeysPerTenant = 8;
+export const vpnKeysWaitingPerTenant = 512;
 
 export class TenantTurns {
   readonly #clock: Clock;
@@ -23,7 +28,7 @@ export class TenantTurns {
    */
   async run<T>(tenant: TenantId, deadlineMs: number, work: () => Promise<T>): Promise<T> {
     let line = this.#lines.get(tenant);
-    if (line === undefined) this.#lines.set(tenant, (line = createSemaphore(limits.vpnKeysPerTenant, waits)));
+    if (line === undefined) this.#lines.set(tenant, (line = createSemaphore(vpnKeysPerTenant, waits)));
     try {
       return await line.run(work, deadlineMs - this.#clock.monotonicMs());
     } finally {
@@ -37,4 +42,4 @@ export class TenantTurns {
   }
 }
 
-const waits: Waits = { most: limits.vpnKeysWaitingPerTenant, refuse: (why) => new PoolBusy(why) };
+const waits: Waits = { most: vpnKeysWaitingPerTenant, refuse: (why) => new PoolBusy(why) };

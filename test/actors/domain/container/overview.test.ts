@@ -23,6 +23,7 @@ import {
   stateOf,
   unplaced,
 } from '../../support/records.ts';
+import { itemChanges } from '../../../../actors/domain/state.ts';
 
 const context = contextOf(fleetOf(fleetHost(h1), fleetHost(h2)));
 const asker = { tenant: acme, rid: 'r', budgetMs: 1000 };
@@ -205,7 +206,7 @@ t.test('a position that is too old, or of another memory, begins again', (t) => 
   const { position } = look({ before: null });
   t.match(look({ after: { ...position, epoch: 7 } }), { reset: 'unknown', data: [] });
   t.match(look({ after: { ...position, revision: position.revision + 1 } }), { reset: 'expired' });
-  for (let count = 0; count <= limits.itemChanges; count++) put(one);
+  for (let count = 0; count <= itemChanges; count++) put(one);
   t.match(look({ after: position }), { reset: 'expired', data: [] });
   t.end();
 });

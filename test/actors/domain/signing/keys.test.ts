@@ -1,9 +1,9 @@
 /** The keys that the cluster signs with: one is current, others stay for their tokens (ADR 41). */
 import t from 'tap';
-import { limits } from '../../../../schemas/limits.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import type { SigningKeyPage } from '../../../../schemas/wire/answers.ts';
 import { bodyOf, sealedAs, secretWorld } from '../../support/secrets.ts';
+import { signingKeysMax, signingKeyRestMs } from '../../../../actors/domain/signing/keys.ts';
 
 const lifeMaxMs = 60_000;
 
@@ -34,14 +34,14 @@ t.test('the first key is made once, and each next one replaces the current one',
   t.equal(world.make('three', 'one').code, 'precondition_failed');
   const [one, two] = world.list();
   t.match(two, { id: 'two', sealed: sealedAs('two'), untilMs: null });
-  t.ok((one?.untilMs ?? 0) >= 1_000_000 + lifeMaxMs + limits.signingKeyRestMs, 'as long as its tokens may live');
+  t.ok((one?.untilMs ?? 0) >= 1_000_000 + lifeMaxMs + signingKeyRestMs, 'as long as its tokens may live');
   t.equal(world.make('two', 'two').code, 'precondition_failed', 'no id comes twice');
   t.end();
 });
 
 t.test('a key goes when its tokens have ended, or when an operator ends it', (t) => {
   const world = signingWorld();
-  const over = { lifeMaxMs: -limits.signingKeyRestMs };
+  const over = { lifeMaxMs: -signingKeyRestMs };
   world.make('one', null);
   world.make('two', 'one', over);
   world.make('three', 'two');
@@ -58,10 +58,10 @@ t.test('a key goes when its tokens have ended, or when an operator ends it', (t)
 
 t.test('there is a bound, and ending the others makes room', (t) => {
   const world = signingWorld();
-  for (let index = 0; index < limits.signingKeys; index++) {
+  for (let index = 0; index < signingKeysMax; index++) {
     t.equal(world.make(`k${index}`, index === 0 ? null : `k${index - 1}`).code, 'created');
   }
-  const last = `k${limits.signingKeys - 1}`;
+  const last = `k${signingKeysMax - 1}`;
   t.match(world.make('more', last), { code: 'conflict', body: /end_others/ });
   t.equal(world.make('more', last, { endOthers: true }).code, 'created');
   t.end();

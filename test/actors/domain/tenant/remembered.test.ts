@@ -3,7 +3,7 @@ import t from 'tap';
 import type { PartitionState } from '../../../../actors/domain/state.ts';
 import type { StateRecord } from '../../../../actors/domain/records.ts';
 import { expired } from '../../../../actors/domain/sweep.ts';
-import { gonePeersMax, peersGoneAnHourMax } from '../../../../actors/domain/tenant/remembered.ts';
+import { gonePeersMax, peersGoneAnHourMax, gonePeersMin } from '../../../../actors/domain/tenant/remembered.ts';
 import { replyOf } from '../../../../gateway/http/respond.ts';
 import type { TombstoneRecord } from '../../../../schemas/api/container.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
@@ -12,6 +12,7 @@ import type { PeerRecord, PeerRevocation, PeerTombstoneRecord } from '../../../.
 import { containerId, specOf, tenantId } from '../../support.ts';
 import { acme, apply, stateOf } from '../../support/records.ts';
 import { home, newSecrets, madePeer, peerId, peerRecord, read, write } from '../../support/vpn.ts';
+import { peerRenewedCertificates } from '../../../../actors/domain/peer/keys.ts';
 
 const nowMs = 10 ** 12;
 const hourMs = 3_600_000;
@@ -175,7 +176,7 @@ t.test('a peer is refused', (t) => {
   t.equal(peer(...gone(lately + 5, nowMs - hourMs)).code, 'created', 'those of an hour ago do not count');
   t.match(peer(...gone(lately, nowMs - hourMs + 7000)), { code: 'rate_limited', body: { retry_after_seconds: 7 } });
 
-  const max = limits.gonePeersMin;
+  const max = gonePeersMin;
   const old = nowMs - 10 * hourMs;
   t.equal(peer(peerTombstone(old, serials(max - 2, old))).code, 'created');
   t.match(
@@ -219,7 +220,7 @@ t.test('a rotation is refused', (t) => {
 });
 
 t.test('one rotation counts once, whatever it revokes', (t) => {
-  const record = peerRecord({ renewed: serials(limits.peerRenewedCertificates, 1) });
+  const record = peerRecord({ renewed: serials(peerRenewedCertificates, 1) });
   const state = stateOf(record);
   const rotate = (atMs: number) => {
     const { serial } = state.tenant(acme).peers.records.get(record.id)?.certificate ?? { serial: '' };
@@ -233,7 +234,7 @@ t.test('one rotation counts once, whatever it revokes', (t) => {
 });
 
 t.test('whatever is remembered, deletes are taken', (t) => {
-  const record = peerRecord({ revoked: serials(limits.gonePeersMin, nowMs - 1) });
+  const record = peerRecord({ revoked: serials(gonePeersMin, nowMs - 1) });
   const state = stateOf(record);
   t.equal(write(state, { type: 'peer.remove', tenant: acme, peer: record.id }, nowMs).code, 'no_content');
   t.end();

@@ -1,9 +1,8 @@
 import t from 'tap';
 import type { HttpEngine } from '../../../../gateway/http/engine/engine.ts';
-import { drain } from '../../../../gateway/http/engine/shutdown.ts';
-import { limits } from '../../../../schemas/limits.ts';
+import { drain, shutdownQuietMs } from '../../../../gateway/http/engine/shutdown.ts';
 
-const quietMs = limits.shutdownQuietMs;
+const quietMs = shutdownQuietMs;
 
 /**
  * Drains an engine that is busy at these looks; each look at the clock takes half a quiet time. The

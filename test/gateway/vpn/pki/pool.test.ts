@@ -8,9 +8,10 @@ import t, { type Test } from 'tap';
 import type { JobInput } from '../../../../gateway/vpn/pki/jobs.ts';
 import {
   PkiPool,
-  type PoolBusy,
   WorkerDied,
   JobFailed,
+  vpnJobsQueued,
+  type PoolBusy,
   type PkiPoolOptions,
 } from '../../../../gateway/vpn/pki/pool.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -155,8 +156,8 @@ t.test('a job that fails says so, and tells of no secret', async (t) => {
 t.test('a full queue refuses', async (t) => {
   const { pool } = newPool(t, { workers: 1, program: faulty });
   const held = settledLater([pool.run('qr', { text: faults.hang })]);
-  const waiting = settledLater(qrs(pool, limits.vpnJobsQueued));
-  t.equal(pool.queued(), limits.vpnJobsQueued);
+  const waiting = settledLater(qrs(pool, vpnJobsQueued));
+  t.equal(pool.queued(), vpnJobsQueued);
   await t.rejects(pool.run('qr', { text: 'one more' }), { name: 'PoolBusy', why: 'full' });
   await pool.stop();
   t.equal(pool.queued(), 0);

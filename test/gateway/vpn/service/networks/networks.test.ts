@@ -7,6 +7,7 @@ import type { NetworkName, TenantId } from '../../../../../schemas/ids.ts';
 import { limits } from '../../../../../schemas/limits.ts';
 import { okData, okMaterial, refusal, type AnswerOf } from '../../../support.ts';
 import { forageWith, networkNow, nowMs, vault, type Answers } from '../../forage.ts';
+import { certificateSpanMaxMs } from '../../../../../gateway/vpn/service/renewal.ts';
 
 const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const { tenants: _, ...asked } = networkNow().settings;
@@ -193,7 +194,7 @@ t.test(
     const late = limits.caLifetimeMs * limits.certificateRenewFraction;
     t.same((await fresh(ending('ca', late))).made, [], 'not yet');
     t.same((await fresh(ending('ca', late - 1))).made, ['ca']);
-    const long = { ...networkNow().server, notBeforeMs: nowMs, notAfterMs: nowMs + limits.certificateSpanMaxMs };
+    const long = { ...networkNow().server, notBeforeMs: nowMs, notAfterMs: nowMs + certificateSpanMaxMs };
     t.same((await fresh({ server: long })).made, ['server'], 'one that Apple refuses');
   },
 );

@@ -1,5 +1,9 @@
 import t from 'tap';
-import { RevocationLists } from '../../../../../gateway/vpn/service/networks/revocation-lists.ts';
+import {
+  RevocationLists,
+  crlLifetimeMs,
+  crlFreshMs,
+} from '../../../../../gateway/vpn/service/networks/revocation-lists.ts';
 import type { NetworkName } from '../../../../../schemas/ids.ts';
 import { limits } from '../../../../../schemas/limits.ts';
 import { okMaterial, refusal, type AnswerOf } from '../../../support.ts';
@@ -36,7 +40,7 @@ t.test('a list has every page, and the number of the first: what came later is o
     caKeyPem: 'ca key',
     number: 5_000_000,
     thisUpdateMs: 5_000_000 - limits.certificateBackdateMs,
-    nextUpdateMs: 5_000_000 + limits.crlLifetimeMs,
+    nextUpdateMs: 5_000_000 + crlLifetimeMs,
     entries: ['01', '02', '03'].map(entry),
   };
   t.same(jobs, [{ kind: 'crl', input, deadlineMs: 1000 }]);
@@ -45,7 +49,7 @@ t.test('a list has every page, and the number of the first: what came later is o
 t.test('requests of a few seconds share one list', async (t) => {
   const { of, jobs, time } = stage();
   await Promise.all([of(), of()]);
-  time.nowMs = limits.crlFreshMs - 1;
+  time.nowMs = crlFreshMs - 1;
   await of();
   t.equal(jobs.length, 1);
   time.nowMs++;

@@ -1,9 +1,12 @@
 import t from 'tap';
-import { TenantTurns } from '../../../../../gateway/vpn/service/peers/turns.ts';
+import {
+  TenantTurns,
+  vpnKeysPerTenant,
+  vpnKeysWaitingPerTenant,
+} from '../../../../../gateway/vpn/service/peers/turns.ts';
 import { PoolBusy } from '../../../../../gateway/vpn/pki/pool.ts';
 import { systemClock } from '../../../../../lib/time/clock.ts';
 import type { TenantId } from '../../../../../schemas/ids.ts';
-import { limits } from '../../../../../schemas/limits.ts';
 
 const [acme, other] = ['acme' as TenantId, 'other' as TenantId];
 const later = (): number => systemClock.monotonicMs() + 60_000;
@@ -25,10 +28,10 @@ function workshop() {
 t.test('of each tenant a few at a time, in their order, whatever others ask', async (t) => {
   const turns = new TenantTurns(systemClock);
   const { begun, names, work } = workshop();
-  const count = limits.vpnKeysPerTenant + 3;
+  const count = vpnKeysPerTenant + 3;
   const asked = Array.from({ length: count }, (_, number) => turns.run(acme, later(), work(`acme ${number}`)));
   await tick();
-  t.equal(begun.length, limits.vpnKeysPerTenant);
+  t.equal(begun.length, vpnKeysPerTenant);
   const others = turns.run(other, later(), work('other'));
   await tick();
   t.equal(names().at(-1), 'other', 'it waits for nobody');
@@ -38,7 +41,7 @@ t.test('of each tenant a few at a time, in their order, whatever others ask', as
   await tick();
   t.same(
     names().slice(-2),
-    [limits.vpnKeysPerTenant, limits.vpnKeysPerTenant + 1].map((number) => `acme ${number}`),
+    [vpnKeysPerTenant, vpnKeysPerTenant + 1].map((number) => `acme ${number}`),
   );
   for (let index = 0; index < begun.length; index++) {
     begun[index]?.end();
@@ -52,9 +55,9 @@ t.test('of each tenant a few at a time, in their order, whatever others ask', as
 t.test('a request that waits too long, or behind too many, is refused', async (t) => {
   const turns = new TenantTurns(systemClock);
   const { begun, names, work } = workshop();
-  const asked = Array.from({ length: limits.vpnKeysPerTenant }, () => turns.run(acme, later(), work('held')));
+  const asked = Array.from({ length: vpnKeysPerTenant }, () => turns.run(acme, later(), work('held')));
   await t.rejects(turns.run(acme, systemClock.monotonicMs() - 1, work('late')), new PoolBusy('late'));
-  const waiting = Array.from({ length: limits.vpnKeysWaitingPerTenant }, () => turns.run(acme, later(), work('next')));
+  const waiting = Array.from({ length: vpnKeysWaitingPerTenant }, () => turns.run(acme, later(), work('next')));
   await t.rejects(turns.run(acme, later(), work('full')), new PoolBusy('full'));
   for (let index = 0; index < asked.length + waiting.length; index++) {
     begun[index]?.end();
