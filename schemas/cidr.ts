@@ -135,7 +135,7 @@ export function loopOf(endpoint: string, routes: readonly string[]): string | un
   return loop && formatCidr(loop);
 }
 
-/** An address as the network of it alone; undefined for what is no address. */
+/** An address as the network of it alone; undefined if it is not an address. */
 export function hostCidr(text: string): Cidr | undefined {
   const address = parseAddress(text);
   return address && { family: address.family, base: address.value, prefix: address.family === 4 ? 32 : 128 };

@@ -7,7 +7,7 @@ export const memLimitPattern = '^[1-9]\\d*[bkmgBKMG]?$';
 const cpuLimit = new RegExp(cpuLimitPattern);
 const memLimit = new RegExp(memLimitPattern);
 
-/** `"0.5"` → 500 thousandths of a vCPU; undefined where the text is none, or is zero. */
+/** `"0.5"` → 500 thousandths of a vCPU; undefined if the text is not such a number, or is zero. */
 export function cpuMillis(text: string): number | undefined {
   if (!cpuLimit.test(text)) return undefined;
   const millis = Math.round(Number(text) * 1000);
@@ -18,7 +18,7 @@ const memUnits: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2
 
 /**
  * `"64m"` → 67108864 bytes; a bare number is bytes, units are powers of 1024 (Docker's `--memory`).
- * Undefined where the text is none, or above 16 TiB.
+ * Undefined if the text is not a size, or above 16 TiB.
  */
 export function sizeBytes(text: string): number | undefined {
   if (!memLimit.test(text)) return undefined;

@@ -256,7 +256,7 @@ export class SigningKeys implements KeyFinder {
   }
 }
 
-/** The current one, whether it opens here or not; a damaged one is none. */
+/** The current key, even if it does not open here; a damaged key does not count. */
 const currentIn = ({ page }: Pick<Known, 'page'>) =>
   page.find(({ sealed, untilMs }) => sealed !== null && untilMs === null);
 

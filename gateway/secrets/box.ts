@@ -8,7 +8,7 @@ import { KiB } from '../../schemas/limits/units.ts';
 /** Steps of the values with which the box of agents is warmed up. */
 const boxWarmUpBytes = 8 * KiB;
 
-/** @throws an error if the key is none */
+/** @throws an error if the key is not valid */
 export function sealTo(publicKey: string, plain: Uint8Array): string {
   const sender = createCurve();
   try {

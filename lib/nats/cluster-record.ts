@@ -27,8 +27,8 @@ export const clusterSubject = bucketPrefix(buckets.cluster.bucket) + clusterKey;
 const decodeEntry = decoder(ClusterEntry);
 
 /**
- * The value of the cluster's key and its revision; undefined and 0: there is no key, or no bucket.
- * `api`: the subject to ask, if it is not JetStream's own.
+ * The value of the cluster's key and its revision; undefined and 0 if there is no key, or no
+ * bucket. `api`: the subject to ask, if it is not JetStream's own.
  * @throws if NATS does not answer.
  * @throws DecodeError if the record has an unknown format, or is of a cluster that is too old.
  */

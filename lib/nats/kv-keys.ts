@@ -53,9 +53,9 @@ export const isNoResponders = (error: unknown): boolean =>
 export const ttl = (ms: number): string => `${Math.ceil(ms / 1000)}s`;
 
 /**
- * The newest message of a subject, from the stream's leader; revision 0: there is none. A leader
- * that is cut off gives stale answers until it notices. `api`: the subject to ask, if it is not
- * JetStream's own.
+ * The newest message of a subject, from the stream's leader; with revision 0 if there is none. A
+ * leader that is cut off gives stale answers until it notices. `api`: the subject to ask, if it is
+ * not JetStream's own.
  */
 export async function readLast(
   nc: NatsConnection,

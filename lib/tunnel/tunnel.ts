@@ -119,7 +119,7 @@ export class Tunnel {
     this.#giveBack();
   }
 
-  /** Ends the tunnel at both ends. What was sent before arrives before. */
+  /** Ends the tunnel at both ends. Messages that were sent before arrive before. */
   end(end: SessionEnd): void {
     if (this.#end !== undefined) return;
     const { reason, message } = end;

@@ -166,7 +166,7 @@ export const Observation = Type.Object({
 });
 export type Observation = Static<typeof Observation>;
 
-/** Ends of the program itself, or starts that it fails: what only takes long is none. */
+/** Ends of the program itself, or starts that it fails: a slow start is not one. */
 const ends: ReadonlySet<string> = new Set(['exited', 'crash_loop', 'oom_killed', 'unhealthy', 'start_failed']);
 
 /** It fails again and again: the third end in a row counts, whatever its reason. */

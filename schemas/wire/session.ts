@@ -14,7 +14,7 @@ import { limits } from '../limits.ts';
 
 const Protocol = Type.Optional(Type.Integer());
 
-/** The 128 random bits of a session's id. Who does not know it can neither speak nor listen. */
+/** The 128 random bits of a session's id. Nobody can speak or listen without it. */
 export const sessionIdPattern = '^[A-Za-z0-9_-]{22}$';
 const isId = new RegExp(sessionIdPattern);
 export const isSessionId = (text: string): boolean => isId.test(text);
