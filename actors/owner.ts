@@ -176,7 +176,8 @@ class OwnerProcess implements Owner {
     });
     const { fleet } = this;
     const parts = { nc, cluster, fleet, clock, log, slices: this.#slices, refusals: this.#refusals };
-    const client = new PartitionClient(nc, { partitions, requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
+    const client = new PartitionClient({ requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
+    client.open(nc, partitions);
     this.#outbox = createOutbox({ ...parts, client, partitions });
     this.#directory = new DirectoryExchange(parts);
     this.#watched = new StatusWatchers(clock);

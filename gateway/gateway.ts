@@ -5,7 +5,7 @@ import type { Registry } from 'prom-client';
 import type { Answers } from '../lib/nats/answers.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { AskOwner } from '../lib/rpc/partition-client.ts';
+import { PartitionClient, type AskOwner } from '../lib/rpc/partition-client.ts';
 import type { Tracer } from '../lib/trace/tracer.ts';
 import type { Revocation } from '../schemas/api/tenant.ts';
 import type { ContainerId, KeyId, OperationId } from '../schemas/ids.ts';
@@ -100,6 +100,7 @@ const newOperationId = (): OperationId => randomUUID() as string as OperationId;
 interface Parts extends GatewayDependencies {
   readonly meters: Meters;
   readonly access: Access;
+  readonly client: PartitionClient;
   readonly backend: Backend;
   readonly notes: AuditNotes;
 }
@@ -112,9 +113,16 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const { configuration, nats, clock, log, registry } = dependencies;
   const meters = createMeters(registry);
   const vault = vaultOf(configuration);
-  // The keys are those of access, which the backend needs.
-  const ask: AskOwner = (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs);
-  const signingKeys = signingKeysOf(dependencies, vault, ask);
+  const client = new PartitionClient({
+    requestDeadlineMs: configuration.REQUEST_DEADLINE,
+    clock,
+    log,
+    meters,
+    answers: dependencies.answers,
+    tracer: dependencies.tracer,
+    onOutcome: (question, outcome) => notes.heard(question, outcome),
+  });
+  const signingKeys = signingKeysOf(dependencies, vault, client.ask);
   const access = createAccess({
     ...dependencies,
     ownIssuer: { ...ownTokens, keys: signingKeys },
@@ -123,27 +131,24 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   });
   const { revocations, tenantRates, clients, verifier } = access;
   const backend = new Backend({
+    client,
     redis: redisAccessOf(configuration),
     expectedId: configuration.LONGSHORE_CLUSTER_ID,
-    requestDeadlineMs: configuration.REQUEST_DEADLINE,
     revocations,
     tenantRates,
-    tracer: dependencies.tracer,
     clock,
     log,
-    meters,
     answers: dependencies.answers,
-    onOutcome: (cause, question, outcome) => notes.heard(cause, question, outcome),
     onOtherCluster: dependencies.onOtherCluster,
   });
   const notes = new AuditNotes({
-    ask: backend.ask,
+    ask: client.ask,
     newOperationId,
     clock,
     log,
     onLost: () => meters.auditLineLost(),
   });
-  const parts: Parts = { ...dependencies, meters, access, backend, notes };
+  const parts: Parts = { ...dependencies, meters, access, client, backend, notes };
 
   let connection: NatsConnection | undefined;
   let listenUrl = '';
@@ -162,7 +167,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     isTrusted: clients.isTrusted,
   });
   registerGauges(registry, {
-    queued: (kind) => backend.queued(kind),
+    queued: (kind) => client.queued(kind),
     tokenCacheEntries: () => verifier.cacheEntries(),
     revocations: () => revocations.count(),
     tenantsRefused: () => backend.tenantsRefused(),
@@ -251,7 +256,7 @@ function signingKeysOf(
 
 /** @throws ConfigurationError */
 function unsealOf(
-  { configuration, backend, clock, log, meters }: Parts,
+  { configuration, client, clock, log, meters }: Parts,
   vault: Vault | undefined,
 ): UnsealService | undefined {
   const { HOSTS_ACCOUNT_FILE: path } = configuration;
@@ -264,7 +269,7 @@ function unsealOf(
   return new UnsealService({
     vault,
     issuers,
-    ask: backend.ask,
+    ask: client.ask,
     newRequestId: randomUUID,
     clock,
     log,
@@ -291,10 +296,10 @@ function forageOf(
   parts: Parts,
   { vault, listenUrl }: Pick<Rooms, 'vault'> & { readonly listenUrl: () => string },
 ): Forage {
-  const { configuration, backend, clock, log, version } = parts;
+  const { configuration, client, backend, clock, log, version } = parts;
   const publicUrl = publicUrlOf(configuration);
   return createForage({
-    ask: backend.ask,
+    ask: client.ask,
     partitions: () => backend.partitions(),
     tenantRanges: () => backend.tenantRanges(),
     newOperationId,
@@ -311,11 +316,11 @@ function forageOf(
 
 /** The handlers of all routes, each area's with what they use. @throws ConfigurationError */
 function handlersOf(parts: Parts, rooms: Rooms, ready: () => boolean): Handlers {
-  const { configuration, access, backend, notes, nats, clock, log, meters, version } = parts;
+  const { configuration, access, client, backend, notes, nats, clock, log, meters, version } = parts;
   const { streams, sessions, vault, signingKeys, forage } = rooms;
   const newId = ascendingIds(clock);
   const badBlock = (): void => meters.badLogBlock();
-  const { ask } = backend;
+  const { ask } = client;
   const writes = { ask, newOperationId };
   const reads = { ask, clock, log };
   const usage = new UsageReader(nats, badBlock);
@@ -374,7 +379,7 @@ function handlersOf(parts: Parts, rooms: Rooms, ready: () => boolean): Handlers 
 }
 
 function dispatcherOf(
-  { configuration, access, backend, notes, tracer, clock, log, meters }: Parts,
+  { configuration, access, client, backend, notes, tracer, clock, log, meters }: Parts,
   { forage, vault }: Pick<Rooms, 'forage' | 'vault'>,
   handlers: Handlers,
 ): Dispatcher {
@@ -384,17 +389,17 @@ function dispatcherOf(
   return new Dispatcher({
     routes,
     handlers,
-    probes: probesOf({ ask: backend.ask }),
+    probes: probesOf({ ask: client.ask }),
     validators: createBodyValidators(clock),
     gate,
     urlTokens: new UrlTokens({
       gate,
-      ask: (question, deadlineMs) => backend.ask('read', question, deadlineMs),
+      ask: (question, deadlineMs) => client.ask('read', question, deadlineMs),
       partitions: () => backend.partitions(),
       counted: (route, reason) => forage.meters.authFailure(route.replace('artifact.', ''), reason),
     }),
     notes,
-    once: { ask: backend.ask, vault },
+    once: { ask: client.ask, vault },
     meters,
     log,
     tracer,

@@ -58,8 +58,9 @@ export class AuditNotes {
   }
 
   /** An owner has answered a question with a cause: it may have left the line of the request. */
-  heard(cause: Cause, { type }: Question, { code }: Outcome): void {
-    if (leavesLine(code, type)) this.#lined.add(cause);
+  heard(question: Question, { code }: Outcome): void {
+    const cause = 'cause' in question ? question.cause : undefined;
+    if (cause !== undefined && leavesLine(code, question.type)) this.#lined.add(cause);
   }
 
   /**

@@ -33,9 +33,10 @@ import { limits } from '../../schemas/limits.ts';
 import { splitHead } from '../../schemas/api/etag.ts';
 import { addressOf, protocolOfAsk, type Question } from '../../schemas/wire/asks.ts';
 import { decodeAnswerPart, notOwner, type AnswerPart } from '../../schemas/wire/codec.ts';
-import { errorBody, isSuccessCode } from '../../schemas/errors.ts';
+import { errorBody, isSuccessCode, outcomeStatus } from '../../schemas/errors.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { rateLimitedLog, type RateLimitedLog } from '../rate-limited-log.ts';
+import type { Tracer } from '../trace/tracer.ts';
 import { isSettled, mayDecide, newItem, sendAgain, settle, unanswered } from './item.ts';
 import type { Item, Outcome, RetryReason } from './item.ts';
 import {
@@ -87,7 +88,7 @@ const unknownToOwner: Outcome = {
 };
 
 export interface PartitionClientOptions {
-  readonly partitions: number;
+  /** No ask takes longer, whatever its deadline: a request that makes keys may take minutes. */
   readonly requestDeadlineMs: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -96,45 +97,61 @@ export interface PartitionClientOptions {
    * Tracks asks and answers, to judge the NATS server by them. Absent if other traffic judges it.
    */
   readonly answers?: Answers;
+  /** `undefined` if nothing is traced. */
+  readonly tracer?: Tracer | undefined;
+  /** Called with each outcome, before its asker gets it. */
+  readonly onOutcome?: (question: Question, outcome: Outcome) => void;
+}
+
+/** The connection by which a client asks. */
+interface Link {
+  readonly nc: NatsConnection;
+  readonly inbox: string;
+  readonly subscription: Subscription;
 }
 
 export class PartitionClient {
-  readonly partitions: number;
-  readonly #nc: NatsConnection;
   readonly #options: PartitionClientOptions;
   readonly #refusals: RateLimitedLog;
-  readonly #backlogs: Backlogs;
-  readonly #inbox: string;
-  readonly #subscription: Subscription;
+  #link: Link | undefined;
+  #backlogs = new Backlogs(0, (lane) => this.#plan(lane));
   readonly #flights = new Map<string, Flight>();
   readonly #dirty = new Set<Lane>();
   /** By partition, the version of the protocol that its owner spoke last. */
   readonly #protocols: number[] = [];
-  readonly #sweeper: NodeJS.Timeout;
+  #sweeper: NodeJS.Timeout | undefined;
   #flightNumber = 0;
   #flushPlanned = false;
   #disconnectedAtMs: number | undefined;
   #answeredAtMs = -Infinity;
 
-  constructor(nc: NatsConnection, options: PartitionClientOptions) {
-    this.#nc = nc;
+  constructor(options: PartitionClientOptions) {
     this.#options = options;
     this.#refusals = rateLimitedLog(options.log, limits.refusalLogMs, options.clock);
-    this.partitions = options.partitions;
-    this.#backlogs = new Backlogs(options.partitions, (lane) => this.#plan(lane));
-    this.#inbox = inboxOf(nc);
-    this.#subscription = nc.subscribe(`${this.#inbox}.*`, {
+  }
+
+  /** Asks by this connection from now on; called once. Until then every ask is `unavailable`. */
+  open(nc: NatsConnection, partitions: number): void {
+    const inbox = inboxOf(nc);
+    const subscription = nc.subscribe(`${inbox}.*`, {
       callback: (error, message) => {
-        if (error === null) this.#onMessage(message);
+        if (error === null) this.#onMessage(message.subject.slice(inbox.length + 1), message);
       },
     });
+    this.#link = { nc, inbox, subscription };
+    this.#backlogs = new Backlogs(partitions, (lane) => this.#plan(lane));
     this.#sweeper = setInterval(() => this.#sweep(), rpcSweepMs).unref();
-    void this.#watchConnection();
+    void this.#watchConnection(nc);
+  }
+
+  /** 0 until the client is open. */
+  get partitions(): number {
+    return this.#backlogs.of('read').length;
   }
 
   /** True if NATS is there now. */
   connected(): boolean {
-    return this.#disconnectedAtMs === undefined;
+    return this.#link !== undefined && this.#disconnectedAtMs === undefined;
   }
 
   /** Time since the last answer of any owner of a partition. */
@@ -150,14 +167,29 @@ export class PartitionClient {
     return this.#backlogs.of(kind).reduce((sum, { queue }) => sum + queue.length, 0);
   }
 
-  /** Never rejects. `deadlineMs` is of the monotonic clock. */
-  ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
-    return new Promise((resolve) => this.#enqueue(kind, question, deadlineMs, resolve));
-  }
+  /**
+   * Never rejects. `deadlineMs` is of the monotonic clock. Many asks share a message; each names
+   * the span of its own.
+   */
+  readonly ask = (kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> => {
+    const { clock, requestDeadlineMs, tracer, onOutcome } = this.#options;
+    const untilMs = Math.min(deadlineMs, clock.monotonicMs() + requestDeadlineMs);
+    const about = { name: `ask ${question.type}`, kind: 'client', attributes: {} } as const;
+    const span = question.trace === undefined ? undefined : tracer?.below(question.trace, about);
+    const asked = span === undefined ? question : { ...question, trace: span.trace };
+    return new Promise((resolve) =>
+      this.#enqueue(kind, asked, untilMs, (outcome) => {
+        const { code } = outcome;
+        span?.end({ attributes: { 'longshore.outcome': code }, isError: outcomeStatus[code] >= 500 });
+        onOutcome?.(question, outcome);
+        resolve(outcome);
+      }),
+    );
+  };
 
   stop(): void {
     clearInterval(this.#sweeper);
-    this.#subscription.unsubscribe();
+    this.#link?.subscription.unsubscribe();
   }
 
   #enqueue(kind: LaneKind, question: Question, deadlineMs: number, resolve: (outcome: Outcome) => void): void {
@@ -208,21 +240,21 @@ export class PartitionClient {
   #pump(lane: Lane, nowMs: number): void {
     // A broken connection would keep messages until it is whole again, long after their asks have
     // expired.
-    if (!this.connected()) return;
+    if (this.#link === undefined || !this.connected()) return;
     while (lane.inFlight < lane.maxInFlight) {
       const batch = gather(lane, nowMs);
       if (batch === undefined) return;
-      this.#send(lane, batch, nowMs);
+      this.#send(this.#link, lane, batch, nowMs);
     }
   }
 
-  #send(lane: Lane, batch: Batch, nowMs: number): void {
+  #send({ nc, inbox }: Link, lane: Lane, batch: Batch, nowMs: number): void {
     const { items, payload } = batch;
     const id = (this.#flightNumber++).toString(36);
     this.#options.meters?.batch(lane.kind, items.length);
     this.#options.answers?.asked();
     try {
-      this.#nc.publish(lane.subject, payload, { reply: `${this.#inbox}.${id}` });
+      nc.publish(lane.subject, payload, { reply: `${inbox}.${id}` });
     } catch (error) {
       // The connection is closed for good, or the batch is over the server's bound: nothing of it
       // left the process this time.
@@ -234,8 +266,7 @@ export class PartitionClient {
     this.#flights.set(id, takeOff(id, lane, batch, nowMs, keptMs));
   }
 
-  #onMessage(message: Msg): void {
-    const id = message.subject.slice(this.#inbox.length + 1);
+  #onMessage(id: string, message: Msg): void {
     const flight = this.#flights.get(id);
     if (flight === undefined) return;
     if (message.data.length === 0 && message.headers?.code === 503) {
@@ -404,8 +435,8 @@ export class PartitionClient {
     for (const share of flight.shares) this.#lapse(flight, share);
   }
 
-  async #watchConnection(): Promise<void> {
-    for await (const status of this.#nc.status()) {
+  async #watchConnection(nc: NatsConnection): Promise<void> {
+    for await (const status of nc.status()) {
       switch (status.type) {
         case 'disconnect':
         case 'close':

@@ -93,20 +93,16 @@ function stageIn(world: World, nats: Nats, partitions: number, change: (nc: Nats
     sent.push([subject, ...asksOf(String(payload)).map((ask) => partitionOfAsk(ask, partitions))]);
     publish(subject, payload, options);
   };
-  const client = world.as(
-    process,
-    () =>
-      new PartitionClient(nc, {
-        partitions,
-        requestDeadlineMs: 10_000,
-        clock: process.clock,
-        log: quietLog,
-        meters: {
-          batch: () => {},
-          retry: (reason, items) => retries.set(reason, (retries.get(reason) ?? 0) + items),
-        },
-      }),
-  );
+  const client = new PartitionClient({
+    requestDeadlineMs: 10_000,
+    clock: process.clock,
+    log: quietLog,
+    meters: {
+      batch: () => {},
+      retry: (reason, items) => retries.set(reason, (retries.get(reason) ?? 0) + items),
+    },
+  });
+  world.as(process, () => client.open(nc, partitions));
   return {
     world,
     client,

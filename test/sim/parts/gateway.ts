@@ -53,18 +53,14 @@ export class Gateway {
     this.#options = options;
     this.process = world.process(name);
     const connection = nats.connect(this.process);
-    this.#client = world.as(
-      this.process,
-      () =>
-        new PartitionClient(connection.asClient, {
-          partitions,
-          requestDeadlineMs,
-          clock: this.process.clock,
-          log: quietLog,
-          meters: { batch: () => {}, retry: () => {} },
-          answers: new Answers(this.process.clock),
-        }),
-    );
+    this.#client = new PartitionClient({
+      requestDeadlineMs,
+      clock: this.process.clock,
+      log: quietLog,
+      meters: { batch: () => {}, retry: () => {} },
+      answers: new Answers(this.process.clock),
+    });
+    world.as(this.process, () => this.#client.open(connection.asClient, partitions));
   }
 
   async ask(kind: LaneKind, question: Question): Promise<Outcome> {
