@@ -2121,7 +2121,7 @@ export interface components {
       next_retry_at: string | null;
       started_at: string | null;
       addresses: components['schemas']['PortAddress'][];
-      /** @description For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard. */
+      /** @description Shortest time for which the present run is known to be up. Absent if it is not up, or its host is silent. */
       up_seconds?: number;
       /** @description Newest generation that the host has reported; 0 if none. */
       observed_generation?: number;
@@ -2131,7 +2131,7 @@ export interface components {
       failures?: number;
       /** @description Paths that the image declares as `VOLUME`. An update on the same host keeps their data. */
       volumes?: string[];
-      /** @description What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell. */
+      /** @description The image to which its host resolved the tag. Absent until the host has made it, or if it cannot tell. */
       image?: {
         /** @description Digest that its tag named on its host. */
         digest: string;
@@ -2152,7 +2152,7 @@ export interface components {
         reason: ('not_attached' | 'too_many_members' | 'no_ipv4' | 'made_before_network') | null;
         message: string | null;
       } | null;
-      /** @description The newest of `left_on`. Absent: there is none. */
+      /** @description The newest of `left_on`. Absent if there is none. */
       left?: {
         host_key: string;
         volumes: string[];
@@ -2162,7 +2162,7 @@ export interface components {
          */
         left_at: string;
       };
-      /** @description Other hosts that have data of the container, newest first. Absent: there are none. */
+      /** @description Other hosts that have data of the container, newest first. Absent if there are none. */
       left_on?: {
         host_key: string;
         volumes: string[];
@@ -2206,7 +2206,7 @@ export interface components {
       next_retry_at: string | null;
       started_at: string | null;
       addresses: components['schemas']['PortAddress'][];
-      /** @description For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard. */
+      /** @description Shortest time for which the present run is known to be up. Absent if it is not up, or its host is silent. */
       up_seconds?: number;
       /** @description Newest generation that the host has reported; 0 if none. */
       observed_generation?: number;
@@ -2216,7 +2216,7 @@ export interface components {
       failures?: number;
       /** @description Paths that the image declares as `VOLUME`. An update on the same host keeps their data. */
       volumes?: string[];
-      /** @description What its tag was resolved to when its host made it. Absent: the host has not made it, or cannot tell. */
+      /** @description The image to which its host resolved the tag. Absent until the host has made it, or if it cannot tell. */
       image?: {
         /** @description Digest that its tag named on its host. */
         digest: string;
@@ -2237,7 +2237,7 @@ export interface components {
         reason: ('not_attached' | 'too_many_members' | 'no_ipv4' | 'made_before_network') | null;
         message: string | null;
       } | null;
-      /** @description The newest of `left_on`. Absent: there is none. */
+      /** @description The newest of `left_on`. Absent if there is none. */
       left?: {
         host_key: string;
         volumes: string[];
@@ -2247,7 +2247,7 @@ export interface components {
          */
         left_at: string;
       };
-      /** @description Other hosts that have data of the container, newest first. Absent: there are none. */
+      /** @description Other hosts that have data of the container, newest first. Absent if there are none. */
       left_on?: {
         host_key: string;
         volumes: string[];
@@ -2466,7 +2466,7 @@ export interface components {
       action: 'create' | 'replace' | 'change' | 'none';
       /** @description Parts of the document that would have another value. */
       changed: string[];
-      /** @description The container would leave its host, and start on another one. Absent: it stays. */
+      /** @description The container would leave its host, and start on another one. Absent if it stays. */
       move?: {
         from: string;
         to: string;
@@ -2733,7 +2733,7 @@ export interface components {
     /** @description Its `id` is that of the event. */
     EventFrame:
       | {
-          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          /** @description Value of `Last-Event-ID` with which a stream goes on behind this frame. */
           id: string;
           /** @constant */
           event: 'event';
@@ -2752,7 +2752,7 @@ export interface components {
     /** @description Its `id` is `<position>.<event>`, and no event’s own: a position in the stream of all tenants. */
     OperatorEventFrame:
       | {
-          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          /** @description Value of `Last-Event-ID` with which a stream goes on behind this frame. */
           id: string;
           /** @constant */
           event: 'event';
@@ -2771,7 +2771,7 @@ export interface components {
     /** @description Its `id` is the `seq` of the line. */
     LogFrame:
       | {
-          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          /** @description Value of `Last-Event-ID` with which a stream goes on behind this frame. */
           id: string;
           /** @constant */
           event: 'log';
@@ -2800,14 +2800,14 @@ export interface components {
         };
     WatchFrame:
       | {
-          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          /** @description Value of `Last-Event-ID` with which a stream goes on behind this frame. */
           id?: string;
           /** @constant */
           event: 'item';
           data: components['schemas']['ContainerItem'];
         }
       | {
-          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          /** @description Value of `Last-Event-ID` with which a stream goes on behind this frame. */
           id?: string;
           /** @constant */
           event: 'removed';
@@ -2817,7 +2817,7 @@ export interface components {
           };
         }
       | {
-          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          /** @description Value of `Last-Event-ID` with which a stream goes on behind this frame. */
           id: string;
           /** @constant */
           event: 'synced';
@@ -2826,7 +2826,7 @@ export interface components {
           };
         }
       | {
-          /** @description What `Last-Event-ID` names to go on behind this frame. */
+          /** @description Value of `Last-Event-ID` with which a stream goes on behind this frame. */
           id: string;
           /** @constant */
           event: 'heartbeat';
@@ -2850,7 +2850,7 @@ export interface components {
     };
     StreamReset: {
       /**
-       * @description `unknown`: the id is none of this stream. `expired`: what comes behind it is no longer kept.
+       * @description `unknown`: this stream has no such id. `expired`: the frames behind it are no longer kept.
        * @enum {string}
        */
       reason: 'unknown' | 'expired';
@@ -3137,12 +3137,12 @@ export interface components {
        * @description RFC 3339, UTC, milliseconds.
        */
       at: string;
-      /** @description Who declared it. Null: not known any more. */
+      /** @description Author of the declaration. Null if no longer known. */
       by: components['schemas']['AuditAuthor'] | null;
       request_id: string | null;
       outcome: ('done' | 'rolled_back' | 'failed' | 'stopped' | 'superseded') | null;
       reason: components['schemas']['Reason'] | null;
-      /** @description Digest that its tag named on its host. Absent: it is not known. */
+      /** @description Digest that its tag named on its host. Absent if not known. */
       digest?: string;
       /** @description The document of that version, with the hashes of its files; host, labels, project and desired state are those of now. */
       spec: {
@@ -3527,7 +3527,7 @@ export interface components {
       ipv6: string;
       /** @description Names are below it, and hold without it: `internal`. */
       domain: string;
-      /** @description How many containers are in the network. */
+      /** @description Number of containers in the network. */
       members: number;
     };
     P12Password: {
@@ -3756,7 +3756,7 @@ export interface components {
       mtu: number | null;
       proxy: components['schemas']['Proxy'] | null;
       /**
-       * @description Whether peers reach the containers of their tenant, by name and by address, once a host serves the network.
+       * @description If true, peers reach the containers of their tenant, by name and by address, once a host serves the network.
        * @default true
        */
       tenant_network: boolean;
@@ -4416,7 +4416,7 @@ export interface components {
     Allow: string;
     /** @description Names keys of the body that are ignored and look misspelt, and query parameters that are ignored; absent if there are none. */
     Warning: string;
-    /** @description Where it goes on, or what was made. */
+    /** @description URL of the next step, or of the new resource. */
     Location: string;
     /** @description The release of the gateway that answers. */
     Version: string;
@@ -4442,7 +4442,7 @@ export interface operations {
       query?: {
         /** @description Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
         label?: components['parameters']['query.label'];
-        /** @description How many at most. */
+        /** @description Items in a page. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
         cursor?: components['parameters']['query.cursor'];
@@ -4548,7 +4548,7 @@ export interface operations {
         label?: components['parameters']['query.label'];
         /** @description `status`: with what `GET /:id/status` shows. `spec`: with the document and its ETag. */
         include?: ('status' | 'spec')[];
-        /** @description How many at most. */
+        /** @description Items in a page. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
         cursor?: components['parameters']['query.cursor'];
@@ -6857,7 +6857,7 @@ export interface operations {
   tenant_list: {
     parameters: {
       query?: {
-        /** @description How many at most. */
+        /** @description Items in a page. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
         cursor?: components['parameters']['query.cursor'];
@@ -6903,7 +6903,7 @@ export interface operations {
         host?: string;
         /** @description Only containers with this status. */
         status?: components['schemas']['ContainerStatus'];
-        /** @description How many at most. */
+        /** @description Items in a page. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
         cursor?: components['parameters']['query.cursor'];
@@ -7306,7 +7306,7 @@ export interface operations {
         from?: string;
         /** @description End of the period, RFC 3339, at most 31 days after `from`. Default: now. */
         to?: string;
-        /** @description What a row is about: an hour, a tenant or a container. */
+        /** @description Subject of a row: an hour, a tenant or a container. */
         by?: 'hour' | 'tenant' | 'container';
         /** @description Only usage of this tenant. */
         tenant?: string;
@@ -7354,7 +7354,7 @@ export interface operations {
   host_list: {
     parameters: {
       query?: {
-        /** @description How many at most. */
+        /** @description Items in a page. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
         cursor?: components['parameters']['query.cursor'];
@@ -7869,7 +7869,7 @@ export interface operations {
   peer_list: {
     parameters: {
       query?: {
-        /** @description How many at most. */
+        /** @description Items in a page. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
         cursor?: components['parameters']['query.cursor'];
@@ -8771,7 +8771,7 @@ export interface operations {
   network_list: {
     parameters: {
       query?: {
-        /** @description How many at most. */
+        /** @description Items in a page. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
         cursor?: components['parameters']['query.cursor'];
