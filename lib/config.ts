@@ -47,7 +47,7 @@ function setting<T>(
 export const text = (doc: string, options: Fallback<string> = {}): Setting<string> =>
   setting('text', doc, (value) => (value === '' ? undefined : value), options);
 
-/** @param form what a person has to write @param isValid whether a text is that */
+/** @param form the form that a person writes @param isValid true for a text of that form */
 export const checkedText = (doc: string, form: string, isValid: (text: string) => boolean): Setting<string> =>
   setting(form, doc, (value) => (isValid(value) ? value : undefined), {});
 

@@ -85,8 +85,8 @@ export const processMetrics = {
 const startedAtSeconds = Math.round((Date.now() - process.uptime() * 1000) / 1000);
 
 /**
- * @param loopTickMs how often the event loop's delay is sampled. A block that is shorter may be
- *   missed; a program that waits most of the time spends less on it with longer ticks.
+ * @param loopTickMs interval at which the event loop's delay is sampled. A block that is shorter
+ *   may be missed; a program that waits most of the time spends less on it with longer ticks.
  */
 export function createRegistry(program: string, version: string, loopTickMs = 10): Registry {
   const registry = new Registry();

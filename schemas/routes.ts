@@ -1095,7 +1095,7 @@ export const routes = [
         0,
         limits.waitStableMaxSeconds,
         limits.waitStableSeconds,
-        'With `until`: how long a container without a health check must stay up.',
+        'With `until`: seconds for which a container without a health check must stay up.',
       ),
       job: {
         schema: Type.Boolean(),

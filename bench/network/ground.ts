@@ -64,7 +64,7 @@ export class Ground {
     return ran.stdout;
   };
 
-  /** @param namespaces where the files of the namespaces of its containers are */
+  /** @param namespaces folder of the files of its containers' namespaces */
   async host(namespaces = namespaceFolder): Promise<NetHost> {
     const network = await startTenantNetwork({
       folder: join(this.#folder, `host-${++this.#hosts}`),

@@ -3939,7 +3939,7 @@ export interface components {
           )
         | string;
       detail?: {
-        /** @description With `too_many`: how many there may be. */
+        /** @description With `too_many`: the largest allowed number. */
         max?: number;
         /** @description With `in_use`: the first that use it. */
         containers?: string[];
@@ -6714,7 +6714,7 @@ export interface operations {
         until?: 'settled';
         /** @description With `until`: generation to wait for. Default: the newest. */
         generation?: number;
-        /** @description With `until`: how long a container without a health check must stay up. */
+        /** @description With `until`: seconds for which a container without a health check must stay up. */
         stable_seconds?: number;
         /** @description With `until`: if true, a container is settled only when it has ended. Default: true with the policy `never`. */
         job?: boolean;

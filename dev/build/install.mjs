@@ -29,7 +29,7 @@ async function install(folder, what, args) {
 
 const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Whether the compiler and the tests' tools are installed. */
+/** True if the compiler and the tests' tools are installed. */
 const hasDevelopmentTools = () => {
   const installed = installedIn(root);
   return (

@@ -19,7 +19,7 @@ export const neighbourCommand = `exec ${demoName} sh -c "${question}"`;
 
 export const declareNeighbour = (stack: Stack) => declareDemo(stack, neighbourName);
 
-/** Asks from within the first container until the second answers. @returns what came, in words */
+/** Asks from within the first container until the second answers. @returns text about the answer */
 export async function askNeighbour(profiles: string, signal: AbortSignal): Promise<string> {
   const endMs = performance.now() + askMs;
   const env = { ...process.env, LONGSHORE_CONFIG: profiles };

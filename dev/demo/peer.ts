@@ -110,7 +110,7 @@ async function renewedPeer(api: Api, token: string, known: PeerView | undefined)
   };
 }
 
-/** @param device what its device reaches; `undefined` if it has none */
+/** @param device text about the addresses that its device reaches; `undefined` without a device */
 export function showDemoPeer({ api }: Stack, peer: DemoPeer, device: string | undefined): void {
   say(`  VPN peer   ${name} (${peer.peerId}) of network ${peer.network}; its PKCS#12 password is ${peer.p12Password}`);
   if (device !== undefined) say(`  device     ${device}`);

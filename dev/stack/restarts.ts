@@ -12,7 +12,7 @@ export interface Restart {
   readonly pauseMs: number;
 }
 
-/** @param ranMs how long the part ran before it ended; 0 if it did not start. */
+/** @param ranMs time for which the part ran before it ended; 0 if it did not start. */
 export function nextStart(endsBefore: number, ranMs: number): Restart {
   const ends = ranMs >= steadyMs ? 1 : endsBefore + 1;
   return { ends, pauseMs: backoffMs(ends - 1, pauseBounds) };

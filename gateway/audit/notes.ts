@@ -80,7 +80,7 @@ export class AuditNotes {
   /**
    * Commits the line of what begins before its answer is known, and takes up the `Idempotency-Key`
    * of the request with it. What happens later leaves lines of its own.
-   * @returns why it may not begin; `undefined` if it may
+   * @returns the refusal; `undefined` if it may begin
    */
   async begin(
     tenant: TenantId,

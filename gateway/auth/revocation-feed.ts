@@ -138,7 +138,7 @@ export class RevocationFeed {
     }
   }
 
-  /** @returns whether the owner has reported everything. */
+  /** @returns true if the owner has reported everything. */
   async #readPages(partition: number, heard: Heard): Promise<boolean> {
     // A tenant whose revocations did not fit may fit now: list everything again.
     if (heard.tooMany.size > 0 && heard.confirmed === undefined) heard.after = null;

@@ -1,6 +1,6 @@
 /**
- * What depends on the cluster: its record, the revocations, Redis. They are connected while the
- * process already listens but is not ready; until then asks get `unavailable`.
+ * Parts of the gateway that depend on the cluster: its record, the revocations, Redis. They are
+ * connected while the process already listens but is not ready; until then asks get `unavailable`.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';

@@ -49,7 +49,7 @@ function errorSchema(code: ErrorCode): Json {
     }
     case 'conflict': {
       const properties = {
-        max: { type: 'integer', description: 'With `too_many`: how many there may be.' },
+        max: { type: 'integer', description: 'With `too_many`: the largest allowed number.' },
         containers: { type: 'array', items: { type: 'string' }, description: 'With `in_use`: the first that use it.' },
       };
       const reason = {

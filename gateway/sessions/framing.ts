@@ -56,7 +56,7 @@ function onChannel(channel: number, bytes: Uint8Array): Uint8Array {
   return framed;
 }
 
-/** @param tty whether there is a terminal that has a size */
+/** @param tty true if there is a terminal, which has a size */
 export const execFraming = (about: { readonly tty: boolean; readonly stdin: boolean }): Framing => ({
   protocol: execProtocol,
   read: (bytes, isBinary) => {

@@ -102,7 +102,7 @@ export class UsageReader {
     }
   }
 
-  /** @param take what it is given is of one message */
+  /** @param take gets the content of one message */
   async #each(tenant: TenantId, days: readonly string[], take: (day: UsageDay, firstHour: number) => void) {
     await Promise.all(
       days.map((day) =>

@@ -54,7 +54,7 @@ export class StatsWatches {
     return this.#watches.size;
   }
 
-  /** @param place where its owner says that it runs; at another place it is another watch */
+  /** @param place its host, by its owner; on another host it is another watch */
   watch(container: Watched, place: SessionPlace): WatchShare {
     const { tenant, id } = container;
     const key = [tenant, id, place.host, place.agent, place.placement].join(' ');

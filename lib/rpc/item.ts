@@ -70,7 +70,7 @@ export function send(item: Item, message: string): void {
   if (item.state.phase === 'queued') item.state = { phase: 'sent', past: item.state.past, message };
 }
 
-/** sent → queued. @returns whether it waits for another message: false where it has an outcome. */
+/** sent → queued. @returns true if it waits for another message, false if it has an outcome. */
 export function sendAgain(item: Item, why: RetryReason): boolean {
   const { state } = item;
   if (state.phase !== 'sent') return false;

@@ -175,7 +175,7 @@ class Message {
 
   /**
    * Takes from the backlog what fits, both into the message and into `part` of it.
-   * @returns whether anything went in
+   * @returns true if anything went in
    */
   load(backlog: Backlog, part?: Room): boolean {
     const before = this.#items.length;

@@ -88,7 +88,7 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
   let spentMs = 0;
   let isNewTurnComing = false;
 
-  /** @returns whether the work has ended. */
+  /** @returns true if the work has ended. */
   function startNow(name: string, work: Generator<void, void, void>): boolean {
     if (!isNewTurnComing) {
       isNewTurnComing = true;

@@ -35,7 +35,7 @@ const spanOf = (span: FinishedSpan) => ({
   status: span.isError ? errorStatus : {},
 });
 
-/** @param resource what all spans of this program have */
+/** @param resource attributes of all spans of this program */
 export const encodeSpans = (spans: readonly FinishedSpan[], resource: Attributes): string =>
   JSON.stringify({
     resourceSpans: [

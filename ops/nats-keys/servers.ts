@@ -88,7 +88,7 @@ interface Settled {
 export async function pushAccounts(system: NatsConnection, identity: NatsIdentity): Promise<string[]> {
   const accounts = createAccounts(Promise.resolve(system), identity.operatorSeed);
   const servers = new Set<string>();
-  /** @returns whether the account HOSTS was pushed */
+  /** @returns true if the account HOSTS was pushed */
   const settleAll = async (): Promise<boolean> => {
     const pushed = await Promise.all(
       Object.values(identity.accounts).map(async (account) => {

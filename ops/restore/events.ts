@@ -30,7 +30,7 @@ async function nextMessage(
  *   of the last restored message
  * @param lastEntry the last journal entry of a partition; undefined if it does not load
  * @param check called before each deletion; throws if this restore must stop
- * @returns how many messages were deleted
+ * @returns number of deleted messages
  */
 export async function dropUnknownEvents(
   nc: NatsConnection,

@@ -79,7 +79,7 @@ interface OneOptions extends SavedOptions {
   readonly check: () => Promise<unknown>;
 }
 
-/** @returns how many messages were deleted */
+/** @returns number of deleted messages */
 async function restoreOne(
   nc: NatsConnection,
   saved: SavedStream,

@@ -228,7 +228,7 @@ export type Learned = Static<typeof Learned>;
 export const Reservation = Type.Object({ network: NetworkRecordShape, index: Type.Integer() });
 export type Reservation = Static<typeof Reservation>;
 
-/** Leases in use, by index; `next`: where the next page begins, null at the end. */
+/** Leases in use, by index; `next`: the beginning of the next page, null at the end. */
 export const LeasePage = Type.Object({ data: Type.Array(LeaseRecordShape), next: nullable(Type.Integer()) });
 export type LeasePage = Static<typeof LeasePage>;
 

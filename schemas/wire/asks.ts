@@ -244,8 +244,8 @@ const reads = {
   /** Tenants of one partition of which something is stored, by id; `after` as in `host.list`. */
   'tenant.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(TenantSummary, 'id'))),
   /**
-   * Containers of one partition from a place on. `next`: where the next page begins; null at the
-   * end. A page may be short, and `next` there nevertheless.
+   * Containers of one partition from a place on. `next`: the beginning of the next page; null at
+   * the end. A page may be short, and `next` there nevertheless.
    */
   'container.find': ask(
     { ...ofPartition, limit: number, from: nullable(PlaceShape), only: FindFilter },
@@ -412,7 +412,7 @@ const writes = {
   'host.create': ask({ ...ofHost, region: id<Region>(), joinTokenHash: text }, dataOf(fieldsOf(HostView))),
   'host.join_token': ask({ ...ofHost, joinTokenHash: text }, dataOf(fieldsOf(HostView))),
   'host.update': ask(
-    /** `placed`: how many containers a host that is drained from now on has. */
+    /** `placed`: number of containers on a host that is drained from now on. */
     { ...ofHost, update: Type.Unsafe<HostUpdate>(open(HostUpdateBody)), placed: Type.Optional(number) },
     forwarded<typeof HostView>(),
   ),
@@ -534,7 +534,7 @@ const writes = {
   ),
   /**
    * Makes a key the current one. `replaces`: the current one until now; `null` if there is none.
-   * `precondition_failed` if that is not so any more. `lifeMaxMs`: how long a token may live.
+   * `precondition_failed` if that is not so any more. `lifeMaxMs`: longest lifetime of a token.
    */
   'signing_key.put': ask(
     {

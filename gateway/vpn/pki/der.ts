@@ -54,7 +54,7 @@ export const utf8 = (text: string): Element => primitive(Type.UTF8, Buffer.from(
  */
 export const bmp = (text: string): Element => asn1.create(Class.UNIVERSAL, Type.BMPSTRING, false, text);
 
-/** A bit string. @param unusedBits how many bits of the last byte do not belong to it */
+/** A bit string. @param unusedBits number of bits of the last byte that do not belong to it */
 export const bits = (bytes: Uint8Array, unusedBits = 0): Element =>
   primitive(Type.BITSTRING, Buffer.concat([Uint8Array.of(unusedBits), bytes]));
 

@@ -61,7 +61,7 @@ function hostOf(address: string): Cidr {
  * through the tunnel alone and that the routes leave out: those in the pools, and private ones that
  * the network names or opens. A device reaches others, such as one at its home or a public one,
  * without the tunnel; so it does the server's endpoint.
- * @param hasIpv6 whether the device has an address of it in the tunnel
+ * @param hasIpv6 true if the device has an IPv6 address in the tunnel
  */
 export function tunnelRoutes(
   settings: NetworkSettings,

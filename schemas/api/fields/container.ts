@@ -370,7 +370,7 @@ export function hasLabel({ labels = {} }: Partial<Metadata>, wanted?: readonly s
 
 /**
  * A container as it is stored, with some of the fields that it does not show.
- * @param given what changes
+ * @param given the fields that change
  */
 export function withKept(spec: ContainerSpec, given: Partial<Metadata & Noted & Parts>): ContainerSpec {
   const declared = Object.fromEntries(shown.map((name) => [name, spec[name]])) as Pick<ContainerSpec, ShownName>;
