@@ -77,7 +77,7 @@ export interface PartitionView {
   toldSilent(host: HostKey): number;
   /** The loss of the host that clients who follow its containers know of. */
   shownLoss(host: HostKey): HostLoss | undefined;
-  /** Why containers leave the host, as noted by the sweep; `undefined` if they stay. */
+  /** The reason why containers leave the host, as noted by the sweep; `undefined` if they stay. */
   departureFrom(host: HostKey): { readonly why: Departure['why']; readonly isWhole: boolean } | undefined;
   /** Containers of such hosts that may leave, and those that another host prepares. */
   leavers(): Waiting<Alike>;

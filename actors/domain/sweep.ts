@@ -60,7 +60,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   yield* settleAll(state, state.leavers(), context);
 }
 
-/** Where one finds no room, or stays where it is, all those do that are alike. */
+/** Settles one of each kind first: if it finds no room, or stays, so do all that are alike. */
 const settleAll = (
   state: PartitionView,
   waiting: Waiting<Alike>,

@@ -137,7 +137,7 @@ export interface Projection<D extends DomainTypes, T> {
    * Takes records as they are, which never change; making messages of them is long work for `then`.
    */
   readonly look: (state: D['View'], nowMs: number) => T;
-  /** What the value takes while it waits, beside records. */
+  /** The memory of the value while it waits, without that of records. */
   readonly bytesOf: (value: T) => number;
   readonly then: (value: T) => void;
 }

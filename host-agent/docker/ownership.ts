@@ -50,7 +50,7 @@ export const sandboxLabel = (marks: Marks): string | undefined =>
 export const apart = 'apart:';
 export const isApart = (label: string): boolean => label.startsWith(apart);
 
-/** What the label of the sandbox says by which VPN peers reach the internet. */
+/** The label’s value of the sandbox by which VPN peers reach the internet. */
 export const wayOut = 'way-out';
 
 /** The agent creates, adopts and removes only containers with both labels (invariant A4). */

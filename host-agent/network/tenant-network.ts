@@ -120,7 +120,7 @@ export class TenantNetwork {
   #vpn: readonly VpnNetwork[] = [];
   #wayOut: DesiredNetwork['way_out'];
   #keepingWayOut: Promise<void> = Promise.resolve();
-  /** Why there is no sandbox to lead out. */
+  /** The reason why there is no sandbox to lead out; `undefined` if none is known. */
   #noWayOut: string | undefined;
   #looking: Promise<void> = Promise.resolve();
   /**

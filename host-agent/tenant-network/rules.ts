@@ -24,7 +24,7 @@ export interface Placed extends Pick<Attachment, 'tenant' | 'ipv4'> {
   readonly link: string;
   /** `true` for a VPN peer, which containers only answer. */
   readonly isPeer: boolean;
-  /** Whether it reaches the internet by the way out of this host. */
+  /** `true` if it reaches the internet by the way out of this host. */
   readonly isLetOut?: boolean;
 }
 

@@ -147,7 +147,7 @@ export const NetworkState = Type.Object({
   ),
   /** By VPN network that this host serves: `null`, or why it does not work. */
   vpn: Type.Record(Type.String(), nullable(Type.String())),
-  /** Why the way out does not work; absent: it works, or none was asked for. */
+  /** The reason why the way out does not work; absent if it works, or if none was asked for. */
   way_out: Type.Optional(Type.String()),
 });
 export type NetworkState = Static<typeof NetworkState>;

@@ -86,7 +86,7 @@ function hostsOf(record: ContainerRecord): HostKey[] {
   return [placed, leavingOf(record)?.host].filter((host) => host !== undefined);
 }
 
-/** Whether the sweep may change what is on the host, or what the host has not released yet. */
+/** `true` if the sweep may change what is on the host, or what the host has not released yet. */
 function mayLeave(record: ContainerRecord, host: HostKey, why: Departure['why']): boolean {
   const { placement, desired } = record;
   if (placement.phase !== 'placed' || placement.host !== host) return why === 'lost';

@@ -23,7 +23,7 @@ import { replaced, startProxy } from './haproxy.ts';
 import { nginxConfiguration, nginxSample, startNginx } from './nginx.ts';
 
 const skip = await skipWithoutTools('haproxy');
-/** Whether it answers with the files of the sample to a head that it cannot read. */
+/** `true` if it answers with the files of the sample to a head that it cannot read. */
 const [major = 0, minor = 0] = skip === false ? (await toolHere('haproxy')).version.split('.').map(Number) : [];
 const isOfFiles = atLeast([major, minor], [3, 3]);
 const skipNginx = await skipWithoutTools('nginx');
