@@ -1,6 +1,6 @@
 /**
  * The cost of an owner's work by the number of records: work of the clock and of requests, with
- * 100,000 containers in one partition. Decisions alone, without NATS.
+ * 100,000 containers in one partition, and the cost of those who watch them. Without NATS.
  */
 import { decideRead } from '../actors/domain/decide.ts';
 import { directoryEntry } from '../actors/domain/host/decide.ts';
@@ -15,6 +15,7 @@ import { container, contextOf, hostRecord, none, placedOn, unplaced } from '../t
 import { secretRecord, uses } from '../test/actors/support/secrets.ts';
 import type { Section, Table } from './section.ts';
 import { figure, median } from './statistics.ts';
+import { watchTable } from './watch.ts';
 
 interface Shape {
   readonly name: string;
@@ -23,9 +24,10 @@ interface Shape {
   readonly isWaiting: boolean;
 }
 
+const oneTenant: Shape = { name: 'one tenant, all run', tenants: 1, isWaiting: false };
 const shapes: readonly Shape[] = [
   { name: '1,000 tenants, all run', tenants: 1_000, isWaiting: false },
-  { name: 'one tenant, all run', tenants: 1, isWaiting: false },
+  oneTenant,
   { name: '1,000 tenants, all wait for a host', tenants: 1_000, isWaiting: true },
 ];
 
@@ -157,7 +159,7 @@ function measured(world: World, { steps }: Work, runs: number): string {
 
 export const work: Section = {
   name: 'work',
-  run: ({ isShort }) => {
+  run: async ({ isShort }) => {
     const [containers, runs] = isShort ? [2_000, 3] : [100_000, 21];
     const columns = shapes.map((shape) => {
       const world = worldOf(shape, containers);
@@ -172,6 +174,6 @@ export const work: Section = {
         `${hostCount.toLocaleString('en')} hosts; each container uses the newest of two values of a secret. Nothing is due but what the column says. ${limits.networkMembers.toLocaleString('en')} containers of a tenant are in its network.`,
       ],
     };
-    return Promise.resolve({ tables: [table] });
+    return { tables: [table, await watchTable(worldOf(oneTenant, containers), containers, runs)] };
   },
 };

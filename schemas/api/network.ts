@@ -99,7 +99,7 @@ export type NetworkSettings = Static<typeof NetworkSettings>;
 export const servesTenant = ({ tenants }: Pick<NetworkSettings, 'tenants'>, tenant: TenantId): boolean =>
   tenants === null || tenants.includes(tenant);
 
-/** `true` if these routes lead to the internet. A host that serves a network lets out IPv4 alone. */
+/** `true` if these routes lead to the internet. A serving host lets out IPv4 alone. */
 export const leadsOut = (routes: readonly string[]): boolean => routes.includes(wholeIpv4);
 
 /** As CIDR, that of IPv4 first. */
