@@ -99,7 +99,8 @@ class Gateway {
     const headers = lastEventId === undefined ? {} : { lastEventId };
     const exchange = { ...exchangeOf({ headers }), stream: () => sink };
     const identity = anyCall.identity && { ...anyCall.identity, tenant: this.#watched.tenant };
-    this.#clients.push(this.#handler(callOf('container.watch', { identity, query: noFilters, exchange })));
+    const call = callOf('container.watch', { identity, query: noFilters, exchange });
+    this.#clients.push(Promise.resolve(this.#handler(call)));
   }
 
   /** Resolves when as many texts have been written that begin with such a frame. */

@@ -64,17 +64,16 @@ export async function readFiles(
     const folder = path === '-' ? process.cwd() : dirname(resolve(path));
     given.push({ path, folder, sources: SourceFile.documents(shownName(path), text) });
   }
-  const base = given.find(({ sources }) => isCompose(sources));
-  const over = base === undefined ? [] : given.filter((one) => one !== base && isOverride(one.sources));
-  const overrides = [
-    ...over.flatMap(({ sources }) => sources),
-    ...(base === undefined ? [] : sourcesOf(process.cwd(), options.overrides ?? [])),
-  ];
+  const named = sourcesOf(process.cwd(), options.overrides ?? []);
+  const isOfCompose = isCompose(named) || given.some(({ sources }) => isCompose(sources));
+  const [base, ...over] = isOfCompose ? given.filter(({ sources }) => isOverride(sources)) : [];
+  const overrides = base === undefined ? [] : [...over.flatMap(({ sources }) => sources), ...named];
   const files: Wanted[] = [];
   const tokens = tokensOf(terminal.env);
   for (const { folder, sources } of given.filter((one) => !over.includes(one))) {
     const surroundings = { folder, env: terminal.env, ...options };
-    const { wanted, faults, warnings, valueOf } = readSources(sources, overrides, surroundings);
+    const ofBase = sources === base?.sources ? overrides : [];
+    const { wanted, faults, warnings, valueOf } = readSources(sources, ofBase, surroundings);
     if (wanted !== undefined) {
       files.push(wanted);
       resolveValues(wanted, folder, valueOf, values, { faults, warnings });
@@ -123,7 +122,7 @@ export const readText = (path: string, text: string, surroundings: Surroundings 
     surroundings,
   );
 
-/** @param overrides of a Compose file */
+/** @param overrides of a Compose file, one of which may have all services */
 function readSources(
   sources: readonly [SourceFile, ...SourceFile[]],
   overrides: readonly SourceFile[],
@@ -131,7 +130,7 @@ function readSources(
 ): ReadText {
   const [source, ...others] = sources;
   const ofShell = (name: string): string | undefined => surroundings.env[name];
-  const isOfCompose = isCompose(sources);
+  const isOfCompose = isCompose([...sources, ...overrides]);
   const faults = sources.flatMap((one) => one.syntaxFaults(isOfCompose ? mergeTags : []));
   if (!isOfCompose && faults.length === 0) faults.push(...others.slice(0, 1).map((one) => one.several()));
   if (faults.length > 0) return { wanted: undefined, faults, warnings: [], valueOf: ofShell };

@@ -419,6 +419,27 @@ t.test('several files of -f are one project, merged in their order', async (t) =
   t.match(wanted?.peers, [{ name: 'phone' }], 'what is no Compose file stands by itself');
 });
 
+t.test('the first of several files is the first, also one that has no services', async (t) => {
+  const folder = folderOf(t, {
+    'net/compose.yml': 'networks: {back: {driver: bridge}}',
+    'net/a.env': 'A=here',
+    'web/compose.yml': 'services: {web: {image: web, networks: [back], env_file: a.env}}',
+    'web/a.env': 'A=there',
+    'peers.yml': 'peers: {phone: {}}',
+  });
+  const input = { env: {}, stdin: process.stdin, signal: new AbortController().signal };
+  const [peers, net, web] = ['peers.yml', 'net/compose.yml', 'web/compose.yml'].map((name) => join(folder, name));
+  const ofFiles = await readFiles([peers ?? '', net ?? '', web ?? ''], input);
+  // As of COMPOSE_FILE.
+  const ofVariable = await readFiles([net ?? ''], input, { overrides: [web ?? ''] });
+  for (const { wanted, faults } of [ofFiles, ofVariable]) {
+    t.same(faults, []);
+    t.same(wanted?.projects, ['net']);
+    t.match(wanted?.containers, [{ name: 'net-web', document: { env: { A: 'here' } } }]);
+  }
+  t.match(ofFiles.wanted?.peers, [{ name: 'phone' }]);
+});
+
 t.test('several YAML documents of a Compose file are merged, as several files are', async (t) => {
   const text = `---
 services: {web: {image: web, environment: {A: "1"}}}
