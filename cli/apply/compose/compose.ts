@@ -5,7 +5,7 @@
  */
 import type { Values } from '../../../lib/values.ts';
 import { containerDefaults, fieldOf } from '../../../schemas/api/fields/container.ts';
-import { projectNamed } from '../file/checks.ts';
+import { forms, patterns, projectNamed } from '../file/checks.ts';
 import type { EntryName } from '../file/fields.ts';
 import type { Path } from '../file/tree.ts';
 import { environmentOf, type ReadEnvFile } from './environment.ts';
@@ -75,6 +75,12 @@ export function composed(value: unknown, composing: Composing): Composed {
     if (service === undefined) continue;
     reader.enter(name, service);
     const called = containerName(project, name, service['container_name']);
+    if (!patterns.containers.test(called)) {
+      const why = `the name of its container, "${called}", ${forms.containers}`;
+      const message = `${why}: give it a container_name, or the project a shorter name with "-p"`;
+      reader.fault([...path, 'container_name'], message, 'key');
+      continue;
+    }
     const all = { secrets: secrets.names, configs, linked: linked.get(name) ?? [] };
     const read = serviceOf(reader, { path, called, service }, composing, all);
     if (read === undefined) continue;
@@ -126,12 +132,16 @@ function serviceOf(
   composing: Composing,
   { secrets, configs, linked }: OfFile,
 ): ReadService | undefined {
-  // A service that is built has no image of its own, so only the build is reported as a fault.
-  if (service['image'] === undefined && service['build'] !== undefined) {
-    reader.fault([...path, 'build'], 'Longshore builds no images: push an image, and name it in "image"');
+  if ([undefined, null, ''].some((nothing) => service['image'] === nothing)) {
+    const isBuilt = service['build'] !== undefined;
+    // A service that is built has no image of its own, so only the build is reported as a fault.
+    if (isBuilt) reader.fault([...path, 'build'], 'Longshore builds no images: push an image, and name it in "image"');
+    else reader.fault(path, 'has no image: name one in "image", or give the file that does with "-f", too', 'key');
     return undefined;
   }
   reader.others(path, service, keysOf.service);
+  const options = service['security_opt'];
+  reader.lacks([...path, 'security_opt'], listOf(options)?.filter((one) => !isUsualOption(one)) ?? options);
   const { names: networks, aliases, network } = networksOf(reader, path, service, { called, linked });
   const { cpus, memory } = limitsOf(reader, path, service);
   const { policy, isJob } = policyOf(reader, path, service);
@@ -154,6 +164,9 @@ function serviceOf(
   });
   return { container, isJob, isPulled: looksAtTag(reader, [...path, 'pull_policy'], service['pull_policy']), networks };
 }
+
+/** No container gets new privileges, whatever its file says. */
+const isUsualOption = (option: unknown): boolean => /^no-new-privileges(?:[:=]true)?$/.test(String(option));
 
 const unpulled: Readonly<Record<string, string>> = {
   never: 'hosts pull an image that they do not have, and no file can keep them from it',
@@ -186,6 +199,8 @@ function labelsOf(reader: Reader, path: Path, value: unknown): Values | undefine
   return all;
 }
 
+const isEveryAddress = (address: string): boolean => ['0.0.0.0', '::', '[::]'].includes(address);
+
 function portList(reader: Reader, path: Path, value: unknown): unknown {
   const items = reader.take(path, value, listOf, 'a list');
   const chosen: string[] = [];
@@ -193,7 +208,7 @@ function portList(reader: Reader, path: Path, value: unknown): unknown {
     const here = [...path, String(at)];
     const read = reader.take(here, item, portsOf, 'a port like 8080, 8080:80 or 53:53/udp');
     if (mapOf(item) !== undefined) reader.others(here, mapOf(item) ?? {}, keysOf.port);
-    if (read?.address !== undefined)
+    if (read?.address !== undefined && !isEveryAddress(read.address))
       reader.warn(
         here,
         `the address ${read.address} is not kept: the port is published where the host publishes, for others too`,

@@ -20,7 +20,7 @@ export const keysOf = {
       ...['healthcheck', 'restart', 'stop_signal', 'stop_grace_period', 'secrets', 'depends_on', 'profiles'],
       ...['networks', 'network_mode', 'scale', 'labels', 'command', 'entrypoint', 'user', 'working_dir', 'tmpfs'],
       ...['shm_size', 'init', 'read_only', 'ulimits', 'volumes', 'configs', 'pull_policy'],
-      ...['links', 'memswap_limit'],
+      ...['links', 'memswap_limit', 'security_opt'],
     ],
     harmless: [
       ...['build', 'annotations', 'logging', 'expose', 'attach', 'develop', 'oom_score_adj'],

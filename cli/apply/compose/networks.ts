@@ -41,7 +41,7 @@ export function networksOf(
     const here = [...at, name];
     const network = reader.take(here, value, mapOf, 'a map') ?? {};
     reader.others(here, network, keysOf.serviceNetwork);
-    return reader.take([...here, 'aliases'], network['aliases'], listOf, 'a list')?.map(String) ?? [];
+    return aliasesIn(reader, [...here, 'aliases'], network['aliases']);
   });
   const all = [...new Set([...ownAlias(reader, path, called), ...aliases, ...linked])];
   return {
@@ -84,6 +84,18 @@ export function linkAliases(reader: Reader, services: Values): ReadonlyMap<strin
   return aliases;
 }
 
+function aliasesIn(reader: Reader, path: Path, value: unknown): string[] {
+  const given = reader.take(path, value, listOf, 'a list')?.map(String) ?? [];
+  return given.flatMap((alias, at) => {
+    const label = labelOf(alias);
+    if (label !== undefined) return [label];
+    const why = `"${alias}" is no DNS label, and other services would not find it by that name`;
+    if (!reader.isIgnored(path))
+      reader.fault([...path, String(at)], `${why}: take it out, or leave it out with "--ignore aliases"`);
+    return [];
+  });
+}
+
 /** In Compose, services find each other by their own names, whatever containers are called. */
 function ownAlias(reader: Reader, path: Path, called: string): readonly string[] {
   const service = path.at(-1) ?? '';
@@ -123,7 +135,9 @@ export function noteNetworks(
     const network = reader.take(here, value, mapOf, 'a map') ?? {};
     reader.others(here, network, keysOf.network);
     const { driver } = network;
-    reader.lacks([...here, 'driver'], ['bridge', 'default'].includes(String(driver)) ? null : driver);
+    // Containers of all hosts are in the network, as with `overlay`.
+    const isUsual = ['bridge', 'default', 'overlay'].includes(String(driver));
+    reader.lacks([...here, 'driver'], isUsual ? null : driver);
     for (const key of ['external', 'internal']) reader.lacks([...here, key], network[key]);
   }
   for (const [service, names] of services) {

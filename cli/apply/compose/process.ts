@@ -62,7 +62,10 @@ function tmpfsOf(reader: Reader, path: Path, value: unknown, memory: string): Va
   return Object.fromEntries(
     items.map((item, at) => {
       const { path: folder, size, unknown } = tmpfsIn(item);
-      for (const option of unknown) reader.lacks([...path, ...(listOf(value) ? [String(at)] : []), option], option);
+      for (const option of unknown) {
+        const [key = ''] = option.split('=');
+        reader.lacks([...path, ...(listOf(value) ? [String(at)] : []), key], option);
+      }
       return [folder, size ?? memory];
     }),
   );

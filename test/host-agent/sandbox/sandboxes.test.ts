@@ -416,6 +416,7 @@ t.test('the way out of VPN peers: one that no container gets, kept over a restar
   await engine.kill(out ?? '');
   t.equal(await next.wayOut(true), out, 'started again');
   t.equal((await engine.inspect(out ?? ''))?.State.Status, 'running');
+  await engine.kill(out ?? '');
   await engine.remove(out ?? '');
   const another = await next.wayOut(true);
   t.not(another, out, 'another one in place of one that is gone');

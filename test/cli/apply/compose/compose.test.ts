@@ -85,6 +85,10 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
     ['mem_limit: 1g, memswap_limit: 2g', 'memswap_limit'],
     ['memswap_limit: -1', 'memswap_limit'],
     ['label_file: a.labels', 'label_file'],
+    ['security_opt: ["seccomp:unconfined"]', 'security_opt'],
+    ['security_opt: ["no-new-privileges:false"]', 'security_opt'],
+    ['security_opt: [no-new-privileges, "label=disable"]', 'security_opt'],
+    ['security_opt: no-new-privileges', 'security_opt'],
   ] as const) {
     const key = place.split('.').at(-1) ?? '';
     const one = `${service(body)}  db: {image: db}`;
@@ -96,6 +100,9 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
     'pids_limit: -1, deploy: {resources: {limits: {pids: 0}}}',
     'mem_limit: 1g, memswap_limit: 1024m',
     'memswap_limit: 0',
+    // As all containers have it.
+    'security_opt: [no-new-privileges]',
+    'security_opt: ["no-new-privileges:true", "no-new-privileges=true"]',
   ])
     t.same(read(t, `${service(body)}  db: {image: db}`).faults, [], body);
   const same = 'command: null, read_only: false, volumes: [], networks: [default], deploy: {replicas: 1}, scale: 1';
@@ -115,7 +122,14 @@ t.test('a service is found by its name, and by its aliases in any of its network
   t.same(aliasesIn('container_name: web').aliases, [], 'which is the name of the container');
   t.same(aliasesIn('', 'Web').aliases, ['web'], 'as DNS has it');
   t.match(aliasesIn('networks: {default: {aliases: db}}').faults, [/networks\.default\.aliases: must be a list/]);
-  t.match(aliasesIn('networks: {default: {aliases: [-db]}}').faults, [/services\.web\.networks/], 'no name of a host');
+  t.same(aliasesIn('networks: {back: {aliases: [DB, db]}}').aliases, ['web', 'db'], 'as DNS has it');
+  for (const alias of ['-db', 'xmpp.meet.jitsi', 'a_b', `d${'b'.repeat(63)}`, '""']) {
+    const text = `services:\n  web: {image: web, networks: {default: {aliases: [db, ${alias}]}}}\n`;
+    const fault = `services.web.networks.default.aliases.1: ${alias === '""' ? alias : `"${alias}"`} is no DNS label, and other services would not find it by that name: take it out, or leave it out with "--ignore aliases"`;
+    t.same(read(t, text).faults, [`compose.yml:2:56: ${fault}`], 'no name of a host');
+    const { faults, wanted } = read(t, text, {}, {}, { project: 'shop', ignore: ['aliases'] });
+    t.same([faults, wanted?.containers[0]?.document.aliases], [[], ['web', 'db']], `--ignore aliases: ${alias}`);
+  }
   t.match(aliasesIn('networks: [front]').faults, [/services\.web\.networks: names "front", which is no network/]);
   const unknown = read(t, 'services: {a_b: {image: web}}');
   t.same([unknown.faults, unknown.wanted?.containers[0]?.document.aliases], [[], []]);
@@ -136,7 +150,9 @@ t.test('networks: all services are in one, and what that changes is said', (t) =
   const fine = [
     file('one: null'),
     file('one: {driver: bridge, external: false, internal: "false"}'),
-    file('one: {driver: default}, other: {internal: true, driver: overlay}'),
+    file('one: {driver: default}, other: {internal: true, driver: macvlan}'),
+    // Hosts are one network as in a swarm.
+    file('one: {driver: overlay}'),
     file('', 'a: {image: i}, b: {image: i, networks: [default]}'),
     file('one: null', 'a: {image: i, networks: [one]}, b: {image: i, network_mode: bridge, networks: [one]}'),
   ];
@@ -250,6 +266,23 @@ t.test('the process of a service is read as Compose reads it', (t) => {
   t.end();
 });
 
+t.test('all addresses of a host are no address that a port is kept to', (t) => {
+  for (const port of [
+    '"0.0.0.0:8080:80"',
+    '"[::]:8080:80"',
+    '":::8080:80"',
+    '{target: 80, published: 8080, host_ip: 0.0.0.0}',
+  ])
+    t.same(
+      read(t, service(`ports: [${port}]`)).warnings,
+      ["compose.yml:2:21: services.web.ports: the host's ports are not kept (8080): Longshore chooses them"],
+      port,
+    );
+  for (const port of ['"127.0.0.1:8080:80"', '"[::1]:8080:80"', '"10.0.0.1::80"'])
+    t.match(read(t, service(`ports: [${port}]`)).warnings.join('\n'), /ports\.0: the address .* is not kept/, port);
+  t.end();
+});
+
 t.test('settings that a container can not have are faults by their names', (t) => {
   const rows: readonly (readonly [body: string, fault: RegExp])[] = [
     ['command: echo "a', /services\.web\.command: has quotes or brackets that do not match/],
@@ -258,6 +291,8 @@ t.test('settings that a container can not have are faults by their names', (t) =
     ['user: "a b"', /services\.web\.user: must be the name or the number of a user/],
     ['working_dir: srv', /services\.web\.working_dir: must be an absolute path/],
     ['tmpfs: ["/run:exec"]', /services\.web\.tmpfs\.0\.exec: is not supported, .*"--ignore exec"/],
+    ['tmpfs: "/run:size=1m,mode=1750"', /services\.web\.tmpfs\.mode: is not supported, .*"--ignore mode"/],
+    ['tmpfs: ["/run:uid=1000"]', /services\.web\.tmpfs\.0\.uid: is not supported, .*"--ignore uid"/],
     ['tmpfs: /proc/a', /services\.web\.tmpfs\..*must not be below \/proc/],
     ['tmpfs: "/run:size=50%"', /services\.web\.tmpfs\..*must be a whole number of bytes/],
     [
@@ -665,7 +700,25 @@ t.test('faults are named where they are in the Compose file', (t) => {
       `${fault} in ${faults.join('\n')}`,
     );
   }
-  t.match(read(t, 'services: {web: }').faults, [/services\.web\.image: can't be blank/]);
+  for (const body of ['', '{image: null}', '{image: ""}', '{image: "$NONE"}', '{ports: [80]}'])
+    t.same(
+      read(t, `services:\n  web: ${body}\n`).faults,
+      ['compose.yml:2:3: services.web: has no image: name one in "image", or give the file that does with "-f", too'],
+      body,
+    );
+  t.match(read(t, 'services: {web: {image: "", build: .}}').faults, [
+    /services\.web\.build: Longshore builds no images: push an image/,
+  ]);
+  const long = 'snuba-subscription-consumer-generic-metrics-counters';
+  const named = (name: string, body = '') => `services:\n  ${name}: {image: web${body}}\n`;
+  const form = 'must begin with a letter or digit and have at most 63 letters, digits, "_", "." and "-"';
+  t.same(read(t, named(long), {}, {}, { project: 'sentry-self-hosted' }).faults, [
+    `compose.yml:2:3: services.${long}.container_name: the name of its container, "sentry-self-hosted-${long}", ${form}: give it a container_name, or the project a shorter name with "-p"`,
+  ]);
+  t.same(read(t, named(long, ', container_name: counters'), {}, {}, { project: 'sentry-self-hosted' }).faults, []);
+  t.match(read(t, named('web', ', container_name: "a b"')).faults, [
+    /^compose\.yml:2:\d+: services\.web\.container_name: the name of its container, "a b", must begin with/,
+  ]);
   t.match(read(t, 'services: {web: {build: .}}').faults, [
     /services\.web\.build: Longshore builds no images: push an image/,
   ]);
