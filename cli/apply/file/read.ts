@@ -109,6 +109,9 @@ interface ReadText extends Remarks {
 const isCompose = (sources: readonly SourceFile[]): boolean =>
   sources.some(({ keys }) => keys.includes('services') || (keys.includes('include') && !keys.includes('containers')));
 
+/** Of a file that is no Compose file. */
+const ownKeys: readonly string[] = ['containers', 'peers', 'registries'];
+
 /** Beside a Compose file, these make one, too. */
 const isOverride = (sources: readonly SourceFile[]): boolean =>
   isCompose(sources) ||
@@ -139,6 +142,10 @@ function readSources(
   for (const pattern of texts) source.keepTexts(pattern);
   for (const pattern of modes) source.readOctal(pattern);
   const tree = source.tree();
+  if (isOverride(sources) && !source.keys.some((key) => ownKeys.includes(key))) {
+    const part = remarkIn(tree, [], 'is a part of a Compose file: give the file that has its services, too');
+    return { wanted: undefined, faults: [part], warnings: [], valueOf: ofShell };
+  }
   const wanted = wantedIn(tree, plainOf(tree), (given) => given, remarks);
   return { ...remarks, valueOf: ofShell, wanted };
 }

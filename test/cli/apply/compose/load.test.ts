@@ -438,6 +438,14 @@ t.test('the first of several files is the first, also one that has no services',
     t.match(wanted?.containers, [{ name: 'net-web', document: { env: { A: 'here' } } }]);
   }
   t.match(ofFiles.wanted?.peers, [{ name: 'phone' }]);
+  const textsOf = async (name: string): Promise<string[]> => (await readFiles([name], input)).faults.map(textOfRemark);
+  t.same(await textsOf(net ?? ''), [
+    `${net}:1:1: is a part of a Compose file: give the file that has its services, too`,
+  ]);
+  writeFileSync(net ?? '', 'volumes: {data: null}\nsecrets: {a: {file: b}}\nx-a: 1');
+  t.match(await textsOf(net ?? ''), [/:1:1: is a part of a Compose file/]);
+  writeFileSync(net ?? '', 'containers: {web: {image: web}}\nnetworks: {back: null}');
+  t.match(await textsOf(net ?? ''), [/:2:1: networks: is not known/]);
 });
 
 t.test('several YAML documents of a Compose file are merged, as several files are', async (t) => {
