@@ -1,9 +1,10 @@
 /**
- * What clients that watch a tenant cost its owner and their gateway: a change, and a snapshot of
- * all. An owner's memory and a gateway's streams in one process, without NATS and sockets.
+ * The cost of clients that watch a tenant, to its owner and to their gateway: of a change, and of a
+ * snapshot of all. An owner's memory and a gateway's streams in one process, without NATS and sockets.
  */
 import { setImmediate } from 'node:timers/promises';
 import { Registry } from 'prom-client';
+import { watchPageBytes } from '../actors/domain/container/overview.ts';
 import { decideRead } from '../actors/domain/decide.ts';
 import type { PartitionState } from '../actors/domain/state.ts';
 import type { TurnContext } from '../actors/domain/turn.ts';
@@ -11,7 +12,7 @@ import { createMeters } from '../gateway/metrics.ts';
 import { StreamHost } from '../gateway/streams/host.ts';
 import { watchHandler } from '../gateway/streams/watch.ts';
 import type { AskOwner } from '../lib/rpc/partition-client.ts';
-import { Seats } from '../lib/seats.ts';
+import { Permits } from '../lib/permits.ts';
 import { within } from '../lib/time/backoff.ts';
 import { systemClock } from '../lib/time/clock.ts';
 import type { ContainerRecord } from '../schemas/api/container.ts';
@@ -59,7 +60,7 @@ class Gateway {
     this.#watched = watched;
     const all = Number.MAX_SAFE_INTEGER;
     this.#streams = new StreamHost({
-      places: new Seats({ inAll: all, perClient: all, perTenant: all }),
+      permits: new Permits({ inAll: all, perClient: all, perTenant: all }),
       listen: (_subject, ring) => {
         this.#rings.add(ring);
         return () => this.#rings.delete(ring);
@@ -236,7 +237,7 @@ export async function watchTable(watched: Watched, containers: number, runs: num
     ],
     remarks: [
       `An owner’s memory and a gateway’s streams in one process, without NATS, and with clients that take all that is written: what sockets cost is not in it. Changes: median of ${runs} runs with warm code. A gateway lets a tenant have ${limits.streamsPerTenant} streams; here that bound is off.`,
-      `Pages have at most ${limits.watchPageBytes / 1024} KiB. Held meanwhile: the heap after garbage is collected between pages, over that before. A client that waits holds ${figure((changes.at(-1)?.heldBytes ?? NaN) / 1024)} KiB.`,
+      `Pages have at most ${watchPageBytes / 1024} KiB. Held meanwhile: the heap after garbage is collected between pages, over that before. A client that waits holds ${figure((changes.at(-1)?.heldBytes ?? NaN) / 1024)} KiB.`,
     ],
   };
 }

@@ -20,7 +20,7 @@ import { containerJson, containerStatusView, shownStatus } from './view.ts';
 import { KiB } from '../../../schemas/limits/units.ts';
 
 /** A page of changes that is sent at once to a client that watches the overview. */
-const watchPageBytes = 128 * KiB;
+export const watchPageBytes = 128 * KiB;
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
