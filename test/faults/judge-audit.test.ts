@@ -63,3 +63,11 @@ t.test('a lost line, a second one, and one that says something else are faults',
   t.match(auditFaults(operations, [foreign, good[1]!]), [/names t2 and t1-user$/]);
   t.end();
 });
+
+t.test('lines of a time that the stream forgot may be missing, and none may come twice', (t) => {
+  const forgotten = [{ fromMs: 0, toMs: 1 }];
+  t.same(auditFaults(operations, [], forgotten), []);
+  t.match(auditFaults(operations, [...good, { ...good[0]!, id: 'x' }], forgotten), [/^stop a has 2 lines/]);
+  t.match(auditFaults(operations, good.slice(1), [{ fromMs: 3, toMs: 4 }]), [/^stop a was answered done/]);
+  t.end();
+});

@@ -8,7 +8,7 @@ import { AuditLine } from '../../schemas/api/audit/line.ts';
 import { settledFaults, type Ask } from './asking.ts';
 import type { Operation, RequestKind } from './check/history.ts';
 import { grouped } from './check/items.ts';
-import { tenants } from './load/tenants.ts';
+import { overlaps, type Span } from './load/silence.ts';
 import type { Judgement } from './judge.ts';
 import type { World } from './world/world.ts';
 
@@ -52,8 +52,15 @@ function outcomeOf({ result }: Operation): string | undefined {
   return result.kind === 'refused' && !withoutLine.has(result.code) ? result.code : undefined;
 }
 
-/** Faults in the audit of one tenant. */
-export function auditFaults(operations: readonly Operation[], lines: readonly AuditLine[]): string[] {
+/**
+ * Faults in the audit of one tenant.
+ * @param forgotten answers of these times may have no line
+ */
+export function auditFaults(
+  operations: readonly Operation[],
+  lines: readonly AuditLine[],
+  forgotten: readonly Span[] = [],
+): string[] {
   const faults: string[] = [];
   const byRequest = grouped(lines, ({ request_id }) => request_id);
   for (const operation of operations) {
@@ -63,7 +70,8 @@ export function auditFaults(operations: readonly Operation[], lines: readonly Au
     const outcome = action === undefined ? undefined : outcomeOf(operation);
     const what = `${request.kind} ${requestId}`;
     if (found.length > 1) faults.push(`${what} has ${found.length} lines: ${found.map(({ id }) => id).join(', ')}`);
-    if (found.length === 0 && outcome !== undefined) faults.push(`${what} was answered ${outcome}, and has no line`);
+    const mayLack = outcome === undefined || overlaps(spanOf(operation), forgotten);
+    if (found.length === 0 && !mayLack) faults.push(`${what} was answered ${outcome}, and has no line`);
     for (const line of found) {
       if (line.action !== action) faults.push(`${what} has a line about ${line.action}`);
       // Done, then gone, then repeated by the gateway: see `Result`.
@@ -77,16 +85,25 @@ export function auditFaults(operations: readonly Operation[], lines: readonly Au
   return faults;
 }
 
+/** From its call to its answer. */
+export const spanOf = ({ invokedMs, answeredMs }: Operation): Span => ({
+  fromMs: invokedMs,
+  toMs: answeredMs ?? Infinity,
+});
+
 /**
  * Once all faults are healed. An owner that has just taken a partition over first tells what its
  * predecessors left.
  */
-export async function judgeAudit(world: World, operations: readonly Operation[]): Promise<Judgement> {
+export async function judgeAudit(
+  world: World,
+  operations: readonly Operation[],
+  forgotten: readonly Span[],
+): Promise<Judgement> {
   const faults = await settledFaults(world, async (askerOf) => {
     const found: string[] = [];
-    for (const tenant of tenants) {
-      const its = operations.filter((operation) => operation.tenant === tenant);
-      found.push(...auditFaults(its, await linesOf(tenant, await askerOf(tenant))));
+    for (const [tenant, its] of grouped(operations, (operation) => operation.tenant)) {
+      found.push(...auditFaults(its, await linesOf(tenant, await askerOf(tenant)), forgotten));
     }
     return found;
   });

@@ -5,10 +5,12 @@ import { runFaults, statusFaults } from './judge-jobs.ts';
 
 const job = { id: 'j1', mayRun: new Map([['a', 1]]), wasStarted: true, wasStopped: false };
 const run = (tag: string, by: 'itself' | 'hand' | 'agent', exitCode: number, wasAsked = by === 'agent'): Run => ({
+  tenant: 'jobs',
   container: 'j1',
   tag,
+  startedMs: 1,
   wasAsked,
-  end: { by, exitCode },
+  end: { atMs: 2, by, exitCode },
 });
 const saying = (status: 'stopped' | 'failed' | 'pending' | 'running', more: object = {}) => ({
   status,
@@ -42,7 +44,7 @@ t.test('a status that says how the last run ended', (t) => {
   t.notOk(isHonest(completed, run('b', 'agent', 0)), 'a stop by the platform is not its end');
   t.notOk(isHonest(completed, run('b', 'agent', 0), asked), 'nor one that the tenant asked for');
   t.notOk(isHonest(completed, undefined), 'it never ran');
-  t.notOk(isHonest(completed, { container: 'j1', tag: 'b', wasAsked: false, end: undefined }), 'it runs');
+  t.notOk(isHonest(completed, { ...run('b', 'itself', 0), end: undefined }), 'it runs');
 
   t.ok(isHonest(exited(3), run('b', 'itself', 3)));
   t.notOk(isHonest(exited(3), run('b', 'itself', 0)));

@@ -12,8 +12,8 @@ const entry = (line: string, second: number, stream: LogEntry['stream'] = 'stdou
 });
 const lost = entry('[longshore] lines written between then and now were lost: they were rotated away', 3, 'stderr');
 const written = [
-  { container: 'c1', prefix: 'old', lines: 3, isRemoved: false },
-  { container: 'c1', prefix: 'new', lines: 2, isRemoved: false },
+  { container: 'c1', prefix: 'old', lines: 3, writtenMs: [1, 2, 3], isRemoved: false },
+  { container: 'c1', prefix: 'new', lines: 2, writtenMs: [2, 4], isRemoved: false },
 ];
 const good = ['old 1', 'old 2', 'new 1', 'new 2', 'old 3'].map((line, index) => entry(line, index));
 const without = (...lines: string[]): LogEntry[] => good.filter(({ line }) => !lines.includes(line));
@@ -51,9 +51,17 @@ t.test('a container that a person removed may lack its last lines, and no others
 
 t.test('the oldest blocks of a long log may be gone', (t) => {
   const many = Array.from({ length: limits.logBlocksPerContainer + 5 }, (_, index) => entry(`old ${index + 1}`, 1));
-  const long = [{ container: 'c1', prefix: 'old', lines: many.length, isRemoved: false }];
+  const long = [{ container: 'c1', prefix: 'old', lines: many.length, writtenMs: many.map(() => 1), isRemoved: false }];
   t.same(logFaults('c1', long, many.slice(5)), []);
   t.equal(logFaults('c1', long, many.slice(6)).length, 1, 'fewer than are kept');
   t.equal(logFaults('c1', long, [...many.slice(3, 7), ...many.slice(8)]).length, 1);
+  t.end();
+});
+
+t.test('lines of a time that the stream forgot may be missing, and no others', (t) => {
+  const forgotten = [{ fromMs: 2, toMs: 3 }];
+  t.same(logFaults('c1', written, without('old 2', 'old 3', 'new 1'), forgotten), []);
+  t.match(logFaults('c1', written, without('old 1', 'old 2'), forgotten), [/old lacks the lines 1 to 2/]);
+  t.match(logFaults('c1', written, without('new 1', 'new 2'), forgotten), [/new wrote 2 lines, and 0 came/]);
   t.end();
 });

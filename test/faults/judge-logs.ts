@@ -1,6 +1,7 @@
 /**
  * Judges the logs of the containers that exist at the end: each line that a program wrote is there
- * once and in order, whichever copy wrote it, or the agent has said that it is lost.
+ * once and in order, whichever copy wrote it, or the agent has said that it is lost, or the stream
+ * has lost it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
@@ -14,6 +15,7 @@ import { grouped } from './check/items.ts';
 import type { Series } from './engine/programs.ts';
 import type { Judgement } from './judge.ts';
 import { compute, encoded } from './load/requests.ts';
+import { overlaps, type Span } from './load/silence.ts';
 import { allTenants } from './load/tenants.ts';
 import { createScope } from './world/scope.ts';
 import type { World } from './world/world.ts';
@@ -28,10 +30,23 @@ const lookMs = 20;
 /** True for a line of the agent about missing lines (docs/api.md, Logs). */
 const saysLost = ({ stream, line }: LogEntry): boolean => stream === 'stderr' && line.startsWith('[longshore] ');
 
-/** Faults in the log of one container. */
-export function logFaults(id: string, written: readonly Series[], entries: readonly LogEntry[]): string[] {
+/**
+ * Faults in the log of one container.
+ * @param forgotten lines that were written in these times may be missing
+ */
+export function logFaults(
+  id: string,
+  written: readonly Series[],
+  entries: readonly LogEntry[],
+  forgotten: readonly Span[] = [],
+): string[] {
   const faults: string[] = [];
   const last = new Map(written.map(({ prefix }) => [prefix, 0]));
+  const series = new Map(written.map((each) => [each.prefix, each]));
+  const areForgotten = (prefix: string, after: number, before: number): boolean =>
+    (series.get(prefix)?.writtenMs ?? [])
+      .slice(after, before - 1)
+      .every((atMs) => overlaps({ fromMs: atMs, toMs: atMs }, forgotten));
   // The oldest blocks may be gone, and each has a line at least.
   const isWhole = entries.length < limits.logBlocksPerContainer;
   const mayLack = new Set(isWhole ? [] : last.keys());
@@ -46,7 +61,7 @@ export function logFaults(id: string, written: readonly Series[], entries: reado
     const count = Number(number);
     if (before === undefined) faults.push(`${id}: a line of no copy of it: ${entry.line}`);
     else if (count <= before) faults.push(`${id}: line ${count} of ${prefix} comes again or late, after ${before}`);
-    else if (count > before + 1 && !mayLack.has(prefix))
+    else if (count > before + 1 && !mayLack.has(prefix) && !areForgotten(prefix, before, count))
       faults.push(`${id}: ${prefix} lacks the lines ${before + 1} to ${count - 1}`);
     if (before !== undefined) last.set(prefix, Math.max(before, count));
     mayLack.delete(prefix);
@@ -55,14 +70,14 @@ export function logFaults(id: string, written: readonly Series[], entries: reado
   }
   for (const { prefix, lines, isRemoved } of written) {
     const read = last.get(prefix) ?? 0;
-    if (read !== lines && !mayLack.has(prefix) && !isRemoved)
+    if (read !== lines && !mayLack.has(prefix) && !isRemoved && !areForgotten(prefix, read, lines + 1))
       faults.push(`${id}: ${prefix} wrote ${lines} lines, and ${read} came`);
   }
   return faults;
 }
 
-/** All that is kept, as a client follows it: until there are as many as wanted, or no more come. */
-async function entriesOf(world: World, token: string, id: string, wanted: number): Promise<LogEntry[]> {
+/** All that is kept, as a client follows it: until the ends of all copies came, or no more come. */
+async function entriesOf(world: World, token: string, id: string, written: readonly Series[]): Promise<LogEntry[]> {
   const scope = createScope();
   try {
     const url = `${world.gateways[0]?.baseUrl ?? ''}${compute}/${id}/logs?follow=true`;
@@ -73,12 +88,14 @@ async function entriesOf(world: World, token: string, id: string, wanted: number
     if (response.status !== 200) throw new Error(`the log of ${id}: ${response.status}`);
     const entries = (): LogEntry[] =>
       frames.filter(({ event }) => event === 'log').map(({ data }) => decodeEntry(encoded(data)));
+    const ends = written.map(({ prefix, lines }) => `${prefix} ${lines}`);
     let seen = 0;
     for (let sinceMs = performance.now(); !raw.ended && performance.now() < sinceMs + quietMs; await delay(lookMs)) {
       if (frames.length === seen) continue;
       sinceMs = performance.now();
       seen = frames.length;
-      if (entries().filter((entry) => !saysLost(entry)).length >= wanted) break;
+      const read = new Set(entries().map(({ line }) => line));
+      if (ends.every((end) => read.has(end))) break;
     }
     return entries();
   } finally {
@@ -87,25 +104,24 @@ async function entriesOf(world: World, token: string, id: string, wanted: number
 }
 
 /** Once programs write no more. */
-export async function judgeLogs(world: World): Promise<Judgement> {
+export async function judgeLogs(world: World, forgotten: readonly Span[]): Promise<Judgement> {
   const byContainer = grouped(world.engine.programs.series, ({ container }) => container);
   let lines = 0;
   const faults = await settledFaults(world, async (askerOf) => {
-    const found: string[] = [];
     lines = 0;
-    for (const tenant of allTenants) {
+    const look = async (tenant: string): Promise<string[]> => {
       const token = await world.token(tenant);
-      for (const { id } of (await (await askerOf(tenant))(compute, decodeList)).data) {
+      const { data } = await (await askerOf(tenant))(compute, decodeList);
+      const faultsOf = async (id: string): Promise<string[]> => {
         const written = byContainer.get(id) ?? [];
-        const wanted = written.reduce((sum, series) => sum + series.lines, 0);
-        if (wanted === 0) continue;
-        lines += wanted;
-        found.push(
-          ...logFaults(id, written, await entriesOf(world, token, id, wanted)).map((text) => `${tenant} ${text}`),
-        );
-      }
-    }
-    return found;
+        if (written.length === 0) return [];
+        lines += written.reduce((sum, series) => sum + series.lines, 0);
+        const entries = await entriesOf(world, token, id, written);
+        return logFaults(id, written, entries, forgotten).map((text) => `${tenant} ${text}`);
+      };
+      return (await Promise.all(data.map(({ id }) => faultsOf(id)))).flat();
+    };
+    return (await Promise.all(allTenants.map(look))).flat();
   });
   return { what: `each of the ${lines} log lines comes once and in order`, faults };
 }

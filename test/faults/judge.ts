@@ -6,12 +6,14 @@ import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import { Container, ContainerStatusView } from '../../schemas/api/container.ts';
 import { Event } from '../../schemas/api/event.ts';
+import { Spec } from '../../schemas/api/spec.ts';
 import { QuotaView } from '../../schemas/api/tenant.ts';
 import { settledFaults, settleMs, textOf, withAskers, type Ask } from './asking.ts';
+import { isFilledAlike } from './check/filling.ts';
 import { seenOf, type Version } from './check/history.ts';
 import type { Growth } from './world/memory.ts';
-import { compute } from './load/requests.ts';
-import { allTenants, crashingTag, missingTag } from './load/tenants.ts';
+import { compute, documentOf } from './load/requests.ts';
+import { allTenants, crashingTag, missingTag, updatesTenant } from './load/tenants.ts';
 import type { Failure } from './load/workload.ts';
 import type { World } from './world/world.ts';
 
@@ -33,6 +35,7 @@ interface Wanted {
 const decodeList = decoder(Type.Object({ data: Type.Array(Container) }));
 const decodeStatus = decoder(Type.Object({ data: ContainerStatusView }));
 const decodeQuota = decoder(Type.Object({ data: QuotaView }));
+const decodeSpec = decoder(Type.Object({ data: Spec }));
 const decodeEvents = decoder(Type.Object({ data: Type.Array(Event) }));
 
 async function wantedOf(tenant: string, ask: Ask): Promise<Wanted[]> {
@@ -84,8 +87,8 @@ export async function judgeConvergence(world: World): Promise<Judgement> {
 }
 
 /**
- * After all updates, the quota counts exactly what is declared, and each roll-back that a status
- * shows has an event with the reason.
+ * After all updates, the quota counts exactly what is declared, each roll-back that a status shows
+ * has an event with the reason, and a large document is whole.
  */
 export async function judgeUpdates(world: World): Promise<Judgement> {
   const faults: string[] = [];
@@ -98,6 +101,9 @@ export async function judgeUpdates(world: World): Promise<Judgement> {
     const counted = [usage.containers, usage.cpu_millis, usage.mem_bytes].join();
     if (counted !== declared) faults.push(`${tenant}: the quota counts ${counted}, and ${declared} is declared`);
     for (const { id, update } of wanted) {
+      const { env, process } = (await ask(documentOf(id), decodeSpec)).data;
+      if (tenant === updatesTenant && !isFilledAlike(env, process?.command ?? []))
+        faults.push(`${tenant} ${id}: its variables and its command are not of one write`);
       if (update?.phase !== 'rolled_back') continue;
       const { data: events } = await ask(`${compute}/${id}/events?limit=500`, decodeEvents);
       const last = events.findLast(({ type }) => type === 'update_failed' || type === 'updated');

@@ -7,18 +7,20 @@ import { join } from 'node:path';
 import { sleep } from '../../lib/time/backoff.ts';
 import { createRandom } from '../actors/support/random.ts';
 import { check, explain } from './check/check.ts';
-import { encodeHistory, type History } from './check/history.ts';
+import { encodeHistory, type History, type Operation } from './check/history.ts';
 import { createHttpClient } from './load/client.ts';
-import { scheduleOf, type Scheduled } from './faults/schedule.ts';
+import { faultKinds, scheduleOf, type Scheduled } from './faults/schedule.ts';
 import { judgeAudit } from './judge-audit.ts';
+import { judgeEvents } from './judge-events.ts';
 import { judgeJobs } from './judge-jobs.ts';
 import { judgeLogs } from './judge-logs.ts';
+import { judgeUsage } from './judge-usage.ts';
 import { judgeConvergence, judgeDoubles, judgeGraceful, judgeMemory, judgeUpdates, type Judgement } from './judge.ts';
 import { watchMemory, type Growth } from './world/memory.ts';
 import { startJobs } from './load/jobs.ts';
 import { settings, startProbes, type Probes } from './load/probes.ts';
 import { startJetStreamProbes, type JetStreamProbes } from './load/jetstream.ts';
-import { coveredMs, lengthMs } from './load/silence.ts';
+import { coveredMs, lengthMs, type Span } from './load/silence.ts';
 import { createScope } from './world/scope.ts';
 import { caps, goodTags, tenants } from './load/tenants.ts';
 import { startUpdates } from './load/updates.ts';
@@ -93,7 +95,12 @@ interface Injected {
   readonly injection: Injection;
   readonly graceful: readonly string[];
   readonly unrecovered: readonly string[];
+  /** What contradicts the promise of its kind. */
+  readonly promise: string | undefined;
   readonly faults: readonly string[];
+  /** What streams may have lost. */
+  readonly forgotten: readonly Span[];
+  readonly operations: readonly Operation[];
 }
 
 async function injectOne(
@@ -104,25 +111,38 @@ async function injectOne(
 ): Promise<Injected> {
   await sleep(calmMs);
   const fromMs = performance.now();
-  const { note, faults = [], heal } = await planned.inject(world);
+  const harm = await planned.inject(world);
+  const { faults = [], forgets, operations = [] } = harm;
   await sleep(planned.holdMs);
-  await heal();
+  const isServedMeanwhile = kind.isServed !== true || (await untilServed(load.probes, performance.now()));
+  const unserved = isServedMeanwhile ? [] : [`some tenant is not served while ${planned.text}`];
+  const afterwards = (await harm.heal()) ?? [];
   const healedMs = performance.now();
   const isServed = await untilServed(load.probes, healedMs);
   const untilMs = performance.now();
   const gap = load.probes.longestGap({ fromMs, toMs: untilMs });
   const unavailableMs = lengthMs(gap);
   const jetstreamMs = coveredMs(gap, load.jetstream.outages(gap.tenant, gap));
-  const text = note === undefined ? planned.text : `${planned.text} (${note})`;
+  const text = harm.note === undefined ? planned.text : `${planned.text} (${harm.note})`;
   const part = jetstreamMs === 0 ? '' : `, ${jetstreamMs.toFixed(0)} ms of it without JetStream`;
   say(`  ${kind.name}: ${text}; ${unavailableMs.toFixed(0)} ms without an answer (${gap.tenant} ${gap.kind})${part}`);
   return {
     injection: { kind: kind.name, text, unavailableMs, jetstreamMs },
     graceful: kind.isGraceful === true ? judgeGraceful(load.workload.failures, fromMs, untilMs) : [],
     unrecovered: isServed ? [] : [`${recoveryDeadlineMs / 1000} s after ${text}, some tenant is not served`],
-    faults,
+    promise: kind.promise,
+    faults: [...faults, ...unserved, ...afterwards],
+    forgotten: forgets === undefined ? [] : [forgets],
+    operations,
   };
 }
+
+/** Those of all kinds, injected or not. */
+const promises = (injected: readonly Injected[]): Judgement[] =>
+  [...new Set(faultKinds.flatMap(({ promise }) => promise ?? []))].map((what) => ({
+    what,
+    faults: injected.filter(({ promise }) => promise === what).flatMap(({ faults }) => faults),
+  }));
 
 export async function runTrial(options: TrialOptions): Promise<Trial> {
   const { seed, folder, say, actors } = options;
@@ -164,11 +184,15 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
     world.engine.setTrouble(false);
     const convergence = await judgeConvergence(world);
     world.engine.setTalking(false);
-    const logs = await judgeLogs(world);
+    const forgotten = injected.flatMap((each) => each.forgotten);
+    const logs = await judgeLogs(world, forgotten);
     const ofJobs = await judgeJobs(world, jobs.jobs);
     const ofUpdates = await judgeUpdates(world);
+    const usage = await judgeUsage(world, forgotten);
     await workload.finalLists(finalDeadlineMs);
-    const audit = await judgeAudit(world, workload.operations);
+    const asked = injected.flatMap(({ operations }) => operations);
+    const audit = await judgeAudit(world, [...workload.operations, ...asked], forgotten);
+    const events = await judgeEvents(world, workload.operations, forgotten);
     memory.stop();
 
     const history: History = { caps, goodTags, operations: workload.operations };
@@ -194,12 +218,14 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
         { what: 'no request fails while programs are replaced', faults: injected.flatMap((each) => each.graceful) },
         { what: 'each tenant’s history is linearizable', faults: findings.map(explain) },
         judgeDoubles(world),
-        { what: 'a host that is cut off stops what it runs', faults: injected.flatMap((each) => each.faults) },
+        ...promises(injected),
         convergence,
         logs,
         ofJobs,
         ofUpdates,
         audit,
+        events,
+        usage,
         judgeMemory(growths),
       ],
       growths,

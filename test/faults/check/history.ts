@@ -5,12 +5,15 @@
  */
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
 import type { UpdatePhaseShown } from '../../../schemas/api/container.ts';
+import { fillingIn } from './filling.ts';
 
 /** The part of a container's specification that clients change. */
 export interface Version {
   readonly tag: string;
   readonly cpuMillis: number;
   readonly memBytes: number;
+  /** What its large variables are made from (filling.ts); absent: it has none. */
+  readonly filling?: number;
 }
 
 /** The declaration with one ETag. `desired` is null if the answer with the ETag did not show it. */
@@ -170,6 +173,7 @@ export interface View {
   readonly tag?: string | null;
   readonly cpu_limit?: string;
   readonly mem_limit?: string;
+  readonly env?: Readonly<Record<string, string>>;
   readonly host_key: string | null;
   readonly status: string;
   readonly desired?: NonNullable<Seen['desired']>;
@@ -177,9 +181,11 @@ export interface View {
   readonly update?: { readonly phase: UpdatePhaseShown };
 }
 
-function versionIn({ tag, cpu_limit: cpu, mem_limit: mem }: View): Version | null {
+function versionIn({ tag, cpu_limit: cpu, mem_limit: mem, env = {} }: View): Version | null {
   if (cpu === undefined || mem === undefined) return null;
-  return { tag: tag ?? '', cpuMillis: cpuMillis(cpu) ?? 0, memBytes: memBytes(mem) ?? 0 };
+  const filling = fillingIn(env);
+  const sized = { tag: tag ?? '', cpuMillis: cpuMillis(cpu) ?? 0, memBytes: memBytes(mem) ?? 0 };
+  return filling === undefined ? sized : { ...sized, filling };
 }
 
 function updateIn(phase: UpdatePhaseShown | undefined): UpdateSeen {
@@ -199,4 +205,7 @@ function updateIn(phase: UpdatePhaseShown | undefined): UpdateSeen {
 }
 
 export const isSameVersion = (one: Version, other: Version): boolean =>
-  one.tag === other.tag && one.cpuMillis === other.cpuMillis && one.memBytes === other.memBytes;
+  one.tag === other.tag &&
+  one.cpuMillis === other.cpuMillis &&
+  one.memBytes === other.memBytes &&
+  one.filling === other.filling;

@@ -74,7 +74,8 @@ export class TenantState {
   }
 }
 
-const versionText = ({ tag, cpuMillis, memBytes }: Version): string => `${tag}/${cpuMillis}/${memBytes}`;
+const versionText = ({ tag, cpuMillis, memBytes, filling }: Version): string =>
+  `${tag}/${cpuMillis}/${memBytes}/${filling ?? ''}`;
 const textOf = ({ host, desired, generation, version, fallbacks, update }: Holding): string =>
   [host, desired, generation, versionText(version), update, ...fallbacks.map(versionText)].join(' ');
 

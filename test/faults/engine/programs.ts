@@ -16,14 +16,19 @@ export interface Series {
   /** Begins each of its lines; the number follows. */
   readonly prefix: string;
   lines: number;
+  /** The time of each line when it was written, by the clock of this process. */
+  readonly writtenMs: number[];
   /** Removed by hand, together with the lines that the agent had not read. */
   isRemoved: boolean;
 }
 
 /** From a start of one of the engine's containers to its end. */
 export interface Run {
+  readonly tenant: string;
   readonly container: string;
   readonly tag: string;
+  /** By the engine's clock. */
+  readonly startedMs: number;
   /** True if the agent asked for its stop, also in a call that failed. */
   wasAsked: boolean;
   /** `undefined` while it runs. */
@@ -31,6 +36,8 @@ export interface Run {
 }
 
 export interface RunEnd {
+  /** By the engine's clock. */
+  readonly atMs: number;
   readonly exitCode: number;
   /** Cause of the end: the program itself, a person beside the agent, or a call of the agent. */
   readonly by: 'itself' | 'hand' | 'agent';
@@ -77,10 +84,14 @@ export function startPrograms(
       container: made.labels[ours.container] ?? '',
       prefix: made.id.slice(0, 12),
       lines: 0,
+      writtenMs: [],
       isRemoved: false,
     };
     series.set(made.id, own);
-    for (let more = 0; more < count; more++) model.write(made, `${own.prefix} ${(own.lines += 1)}`);
+    for (let more = 0; more < count; more++) {
+      model.write(made, `${own.prefix} ${(own.lines += 1)}`);
+      own.writtenMs.push(performance.now());
+    }
   };
 
   const end = (made: SimulatedContainer, exitCode: number, by: 'itself' | 'hand'): void => {
@@ -103,7 +114,14 @@ export function startPrograms(
 
   const started = (made: SimulatedContainer): void => {
     const tag = tagOf(made);
-    const run: Run = { container: made.labels[ours.container] ?? '', tag, wasAsked: false, end: undefined };
+    const run: Run = {
+      tenant: made.labels[ours.tenant] ?? '',
+      container: made.labels[ours.container] ?? '',
+      tag,
+      startedMs: made.state.status === 'created' ? NaN : Date.parse(made.state.startedAt),
+      wasAsked: false,
+      end: undefined,
+    };
     runs.push(run);
     running.set(made.id, run);
     write(made, 1);
@@ -114,7 +132,8 @@ export function startPrograms(
   const ended = (made: SimulatedContainer): void => {
     const run = running.get(made.id);
     if (run === undefined || made.state.status !== 'exited') return;
-    run.end = { exitCode: made.state.exitCode, by: endedBy.get(made.id) ?? 'agent' };
+    const { exitCode, finishedAt } = made.state;
+    run.end = { atMs: Date.parse(finishedAt), exitCode, by: endedBy.get(made.id) ?? 'agent' };
     running.delete(made.id);
     endedBy.delete(made.id);
   };

@@ -52,7 +52,8 @@ function blockOf(storeDir: string, stream: string): { file: string; bytes: numbe
 /** Time in which a replica that was away catches up. */
 const catchUpMs = 2_000;
 
-async function loadFrom(world: World, stream: string, server: NatsPlaceName): Promise<void> {
+/** After a load from this server alone. */
+export async function loadFrom(world: World, stream: string, server: NatsPlaceName): Promise<void> {
   await sleep(catchUpMs);
   await world.giveLead(stream, server);
   const actors = (['a1', 'a2'] as const).flatMap((place) => world.processes.get(place) ?? []);

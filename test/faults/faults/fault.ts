@@ -1,5 +1,7 @@
 /** The form of a fault. Its plan depends on the seed only, so a seed can be repeated. */
 import type { Random } from '../../actors/support/random.ts';
+import type { Operation } from '../check/history.ts';
+import type { Span } from '../load/silence.ts';
 import type { World } from '../world/world.ts';
 
 export interface Planned {
@@ -12,11 +14,16 @@ export interface Planned {
 }
 
 export interface Injected {
-  /** Fact found out on the way, such as the server that led. */
+  /** Fact found out on the way, such as the server that led; complete after `heal`. */
   readonly note?: string;
   /** Descriptions of what was wrong while the fault lasted. */
   readonly faults?: readonly string[];
-  heal(): Promise<void>;
+  /** What streams were told in this time may be missing in them for good (ADR 48). */
+  readonly forgets?: Span;
+  /** Requests of the fault itself, whose lines the audit must have. */
+  readonly operations?: readonly Operation[];
+  /** Resolves to what was not as it must be since, in words. */
+  heal(): Promise<readonly string[] | void>;
 }
 
 export interface FaultKind {
@@ -25,6 +32,10 @@ export interface FaultKind {
   readonly needsWire: boolean;
   /** An everyday operation: no request may fail during it. */
   readonly isGraceful?: true;
+  /** Every tenant is served while it lasts. */
+  readonly isServed?: true;
+  /** What holds of this fault, as a judgement; its own faults contradict it. */
+  readonly promise?: string;
   plan(random: Random, actors: readonly ['a1', ...'a2'[]]): Planned;
 }
 

@@ -105,6 +105,7 @@ async function updateTwice(world: World, client: PlainClient) {
 
 const cutOffBetweenUpdates: FaultKind = {
   name: 'agent cut off between updates',
+  promise: 'a host that is cut off stops what it runs',
   needsWire: true,
   plan: () => ({
     text: `h1 is cut off while one update of a container replaces another, and stops all after ${stopAfterMs} ms`,

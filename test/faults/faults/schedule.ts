@@ -1,11 +1,13 @@
 /** The faults of a run and their order, from its seed alone. */
 import { createRandom, type Random } from '../../actors/support/random.ts';
+import { awayFaults } from './away.ts';
 import { clockFaults } from './clock.ts';
 import { diskFaults } from './disk.ts';
 import type { FaultKind, Planned } from './fault.ts';
 import { hostFaults } from './hosts.ts';
 import { networkFaults } from './network.ts';
 import { processFaults } from './processes.ts';
+import { wentBackFaults } from './went-back.ts';
 
 export const faultKinds: readonly FaultKind[] = [
   ...processFaults,
@@ -13,6 +15,8 @@ export const faultKinds: readonly FaultKind[] = [
   ...diskFaults,
   ...clockFaults,
   ...hostFaults,
+  ...awayFaults,
+  ...wentBackFaults,
 ];
 
 export interface Scheduled {

@@ -3,22 +3,25 @@ import Type from 'typebox';
 import { decoder } from '../../../lib/decode.ts';
 import { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
 import { QuotaView } from '../../../schemas/api/tenant.ts';
+import { variablesOf } from '../check/filling.ts';
 import { seenOf, type Quota, type Request, type Result, type Told, type Version } from '../check/history.ts';
 import type { Heard, HttpCall } from './client.ts';
 import { exactTenants } from './tenants.ts';
 
 export const compute = '/api/v2/compute';
-export type Size = Omit<Version, 'tag'>;
+export const documentOf = (id: string): string => `/api/v2/containers/${id}/spec`;
+export type Size = Omit<Version, 'tag' | 'filling'>;
 export const sizes: readonly [Size, ...Size[]] = [
   { cpuMillis: 250, memBytes: 64 * 1024 ** 2 },
   { cpuMillis: 500, memBytes: 128 * 1024 ** 2 },
   { cpuMillis: 1_000, memBytes: 256 * 1024 ** 2 },
 ];
 
-export const fieldsOf = ({ tag, cpuMillis, memBytes }: Partial<Version>): object => ({
+export const fieldsOf = ({ tag, cpuMillis, memBytes, filling }: Partial<Version>): object => ({
   tag,
   cpu_limit: cpuMillis === undefined ? undefined : (cpuMillis / 1000).toFixed(2),
   mem_limit: memBytes === undefined ? undefined : `${memBytes / 1024 ** 2}m`,
+  env: filling === undefined ? undefined : variablesOf(filling),
 });
 
 /** A parsed body as the bytes that decoders take. */

@@ -7,6 +7,9 @@ export interface Span {
 
 export const lengthMs = ({ fromMs, toMs }: Span): number => toMs - fromMs;
 
+export const overlaps = (one: Span, others: readonly Span[]): boolean =>
+  others.some((other) => one.fromMs <= other.toMs && one.toMs >= other.fromMs);
+
 /** The parts of `span` between two answers, and before the first and after the last. */
 export function silences(answersMs: readonly number[], span: Span): Span[] {
   const inside = answersMs.filter((ms) => ms >= span.fromMs && ms <= span.toMs);

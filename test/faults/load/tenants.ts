@@ -29,9 +29,14 @@ const allTags = [...goodTags, ...goodTags, crashingTag, missingTag] as const;
 export const tagsOf = (tenant: string): readonly [string, ...string[]] =>
   exactTenants.includes(tenant) ? goodTags : allTags;
 
+/** Of these tenants some containers have variables near the limits of the API. */
+export const largeTenants: readonly string[] = ['t2', 't3'];
+/** One write of theirs in so many is about such variables. */
+export const largeOnceIn = 3;
+
 /**
- * Two tenants without a history. The containers of the first live long and are updated again and
- * again; those of the second are jobs.
+ * Two tenants without a history. The containers of the first live long, are large, and are updated
+ * again and again; those of the second are jobs.
  */
 export const updatesTenant = 'updates';
 export const jobsTenant = 'jobs';

@@ -6,10 +6,10 @@
 import { setMaxListeners } from 'node:events';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Random } from '../../actors/support/random.ts';
-import type { Declared, Operation, Request, Result } from '../check/history.ts';
+import type { Declared, Operation, Request, Result, Version } from '../check/history.ts';
 import { createHttpClient, type Heard, type HttpClient } from './client.ts';
 import { callOf, resultOf, sizes } from './requests.ts';
-import { exactTenants, goodTags, homeOf, quietTenants, tagsOf, tenants } from './tenants.ts';
+import { exactTenants, goodTags, homeOf, largeOnceIn, largeTenants, quietTenants, tagsOf, tenants } from './tenants.ts';
 import type { Gateway, World } from '../world/world.ts';
 
 const clientsPerTenant = 4;
@@ -99,6 +99,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
   setMaxListeners(0, signal);
   let keys = 0;
   let requests = 0;
+  let fillings = 0;
 
   const remember = (tenant: string, id: string): void => {
     const ids = known.get(tenant)?.ids ?? [];
@@ -193,9 +194,12 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     return ids.length === 0 ? undefined : ids[random.below(ids.length)];
   };
 
+  const maybeLarge = ({ tenant, random }: Worker): Pick<Version, 'filling'> =>
+    largeTenants.includes(tenant) && random.once(largeOnceIn) ? { filling: ++fillings } : {};
+
   const create = async (worker: Worker): Promise<void> => {
     const { random } = worker;
-    const version = { tag: goodTags[0], ...random.pick(sizes) };
+    const version = { tag: goodTags[0], ...random.pick(sizes), ...maybeLarge(worker) };
     const idempotencyKey = random.once(2) ? null : `${worker.process}-${++keys}`;
     const name = `c${random.below(namesPerTenant)}`;
     const request: Request = { kind: 'create', name, version, idempotencyKey };
@@ -211,7 +215,8 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
 
   const update = async (worker: Worker, id: string): Promise<void> => {
     const { random, tenant } = worker;
-    const change = { tag: random.pick(tagsOf(tenant)), ...(random.once(3) ? random.pick(sizes) : {}) };
+    const size = random.once(3) ? random.pick(sizes) : {};
+    const change = { tag: random.pick(tagsOf(tenant)), ...size, ...maybeLarge(worker) };
     const read = random.once(2) ? worker.read.get(id) : undefined;
     await perform(worker, { kind: 'patch', id, change, read: read?.declared ?? null }, read?.etag);
   };

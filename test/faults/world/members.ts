@@ -1,5 +1,6 @@
 /** Actors processes, by their leases. */
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { MemberId } from '../../../schemas/ids.ts';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { createJetStreamMemberStore } from '../../../actors/membership/jetstream-member-store.ts';
@@ -7,6 +8,7 @@ import { decodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { journalBucketOf } from '../../../actors/runtime/store/jetstream-store.ts';
 
 export interface Member {
+  readonly id: MemberId;
   /** The bucket that has its journal. */
   readonly journal: string;
   readonly partitions: readonly number[];
@@ -20,6 +22,6 @@ export async function membersOf(nc: NatsConnection): Promise<Member[]> {
   return all.flatMap(({ id, value }) => {
     const record = decodeValue(value, shape);
     if (!record.ok || record.value.state === 'dead') return [];
-    return [{ journal: journalBucketOf(id), partitions: record.value.partitions }];
+    return [{ id, journal: journalBucketOf(id), partitions: record.value.partitions }];
   });
 }

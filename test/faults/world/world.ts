@@ -6,7 +6,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { createApi } from '../../../dev/api.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';
@@ -20,6 +19,7 @@ import type { Scope } from '../../support/machine.ts';
 import { startTroubledEngine, type TroubledEngine } from '../engine/engine.ts';
 import { membersOf, type Member } from './members.ts';
 import { layWire, type Place, type Wire } from './wire.ts';
+import { leaderIn, managerOf } from './streams.ts';
 import { supervise, type Controlled } from './supervise.ts';
 import { unluckyTenant } from '../load/tenants.ts';
 
@@ -37,6 +37,8 @@ export interface World {
   /** The state folder of the agent. */
   readonly agentFolder: string;
   readonly nats: NatsCluster;
+  /** The harness's own connection, with all rights in the control plane's account. */
+  readonly nc: NatsConnection;
   /** Programs by place; with one actors process there is no a2. */
   readonly processes: ReadonlyMap<Place, Controlled>;
   /** Programs that ended by themselves; the harness started them again. */
@@ -83,6 +85,8 @@ const quickAgent = {
   RESTART_BACKOFF_MIN: '200ms',
   RESTART_BACKOFF_MAX: '2s',
   UPDATE_VERIFY: '1s',
+  USAGE_INTERVAL: '1s',
+  USAGE_REPORT_INTERVAL: '2s',
   RETRY_MIN: '50ms',
   RETRY_MAX: '1s',
   REGISTRIES_ALLOWED: 'registry.test',
@@ -233,12 +237,13 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
   // A new join token makes the one in the agent's settings invalid, as in a later month.
   await api.joinToken(operator, { key: hostKey, region: 'default' });
 
-  const watcher = await connectWatcher(nats);
-  scope.teardown(() => watcher.close());
+  const nc = await connectTo(nats);
+  scope.teardown(() => nc.close());
   return {
     folder,
     agentFolder,
     nats,
+    nc,
     processes,
     endings,
     gateways,
@@ -246,19 +251,15 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     engine,
     agentSettings,
     token,
-    members: () => membersOf(watcher),
+    members: () => membersOf(nc),
     leaderOf: async (stream) => {
-      const ask = async (): Promise<string | undefined> => {
-        const jsm = await jetstreamManager(watcher, { checkAPI: false, timeout: leaderAskMs });
-        return (await jsm.streams.info(stream)).cluster?.leader;
-      };
-      const leader = await within(ask(), leaderAskMs, `the leader of ${stream}`).catch(() => undefined);
-      return leader as NatsPlaceName | undefined;
+      const ask = async () => leaderIn(await (await managerOf(nc)).streams.info(stream));
+      return within(ask(), leaderAskMs, `the leader of ${stream}`).catch(() => undefined);
     },
     giveLead: async (stream, server) => {
       const ask = JSON.stringify({ placement: { preferred: server } });
       // A stream without a leader does not answer; it may get this one all the same.
-      await watcher
+      await nc
         .request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, ask, { timeout: leaderAskMs })
         .catch(() => undefined);
     },
@@ -272,8 +273,7 @@ function nodeOf(nats: NatsCluster, name: string): Controlled {
   return node;
 }
 
-/** The harness's own connection: asks which server leads a stream. */
-const connectWatcher = (nats: NatsCluster): Promise<NatsConnection> =>
+const connectTo = (nats: NatsCluster): Promise<NatsConnection> =>
   connect({
     servers: [...nats.urls],
     authenticator: credsAuthenticator(readFileSync(nats.credsFile)),
