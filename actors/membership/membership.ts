@@ -409,13 +409,27 @@ export class Membership {
       if (clock.monotonicMs() - sinceMs < limits.leaseUnchangedMs) continue;
       try {
         const isDead = await this.#declareDead(id, other.revision);
-        if (!isDead) continue;
+        if (!isDead) {
+          await this.#lookAgain(id, other.revision);
+          continue;
+        }
         log.warn('member_dead', { member: id });
         onLooked();
       } catch (error) {
         log.warn('member_declare_failed', { member: id, error });
       }
     }
+  }
+
+  /**
+   * The key has moved: it was renewed, or the store went back in time and has it at an older
+   * revision. Then what reads say of it is right, and what was seen would count for as long as
+   * revisions are below that.
+   */
+  async #lookAgain(id: MemberId, seen: number): Promise<void> {
+    const { store, clock } = this.#options;
+    const stored = await store.read(id);
+    if (stored.revision < seen) this.#others.replace(id, stored, clock.monotonicMs());
   }
 
   async #declareDead(id: MemberId, expected: number): Promise<boolean> {

@@ -29,6 +29,12 @@ export interface Other {
   readonly knownSinceMs: number;
 }
 
+/** Of a key; no value: it is not there. */
+interface Entry {
+  readonly revision: number;
+  readonly value: string | null;
+}
+
 const isDead = ({ record }: Other): boolean => record?.state === 'dead';
 
 /** `true` if this process saw the member renew its lease. */
@@ -84,6 +90,12 @@ export class Others {
 
   forget(): void {
     this.#members.clear();
+  }
+
+  /** The store has it so, though it was seen newer: the store went back in time. */
+  replace(id: MemberId, { value, revision }: Entry, nowMs: number): void {
+    this.#members.delete(id);
+    if (value !== null) this.learn({ id, value, revision }, nowMs);
   }
 
   /**

@@ -217,6 +217,25 @@ t.test('a member that cannot say that it is dead goes on as another all the same
   });
 });
 
+t.test('what was seen of a member in a store that went back does not count for long', async (t) => {
+  const world = new World();
+  const { store, copy } = createMembers();
+  await world.run(createFractions(1), async () => {
+    const { membership } = startMember(world, store, 'm');
+    const other = startMember(world, store, 'other');
+    await pass(world, 2 * limits.leaseMs);
+    const before = [membership.id, other.membership.id];
+    const goBack = copy();
+    await pass(world, 20 * limits.leaseMs);
+    goBack();
+    // Partitions have shown it to both before a renewal could.
+    void membership.abandon(membership.id);
+    void world.spawn(other.process, () => other.membership.abandon(other.membership.id));
+    const isNew = (): boolean => membership.live().every((id) => !before.includes(id));
+    t.ok(await world.until(() => membership.live().length === 2 && isNew(), 4 * limits.leaseMs));
+  });
+});
+
 t.test('a renewal in the place of an older one than was acknowledged: the store went back', async (t) => {
   const world = new World();
   const { store, copy } = createMembers();
