@@ -51,6 +51,8 @@ export interface World {
   readonly agentSettings: Record<string, string>;
   token(tenant: string, scope?: string): Promise<string>;
   members(): Promise<Member[]>;
+  /** The metrics of an actors process, as text. */
+  metricsOf(place: 'a1' | 'a2'): Promise<string>;
   /** The server that leads a stream now; `undefined` if it has no leader. */
   leaderOf(stream: string): Promise<NatsPlaceName | undefined>;
   /** Asks this server to lead the stream; it may not happen. */
@@ -180,6 +182,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     processes.set(place, await supervise(scope, program, ended));
   };
 
+  const actorsMetrics = new Map<Place, string>();
   const startActors = async (place: 'a1' | 'a2'): Promise<void> => {
     const port = await portOf(ports.metrics);
     const settings = {
@@ -191,6 +194,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
       OPERATOR_SIGNING_SEED_FILE: nats.operatorSigningSeedFile,
       METRICS_PORT: String(port),
     };
+    actorsMetrics.set(place, `http://${addressOf(place)}:${port}/metrics`);
     await launch(place, settings, { port, path: '/readyz' });
   };
   const startGateway = async (place: Gateway['place']): Promise<Gateway> => {
@@ -252,6 +256,12 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     agentSettings,
     token,
     members: () => membersOf(nc),
+    metricsOf: async (place) => {
+      const url = actorsMetrics.get(place);
+      if (url === undefined) throw new Error(`${place} was not started`);
+      const answer = await fetch(url, { signal: AbortSignal.timeout(leaderAskMs) });
+      return answer.text();
+    },
     leaderOf: async (stream) => {
       const ask = async () => leaderIn(await (await managerOf(nc)).streams.info(stream));
       return within(ask(), leaderAskMs, `the leader of ${stream}`).catch(() => undefined);
