@@ -28,6 +28,9 @@ import {
   wayOutSysctls,
   withoutPools,
 } from './links.ts';
+import { Charon, type CharonOptions } from './charon.ts';
+import { ikeLinkOf, ikeWanted, type IkeWanted } from './ike.ts';
+import { IkeTraffic } from './ike-traffic.ts';
 import { away, meshConfiguration, meshLinkOf, meshRanges } from './mesh.ts';
 import { peersIn, vpnConfiguration, vpnLinkOf, vpnPrefix } from './vpn.ts';
 import { isConfigured, peersChange } from './wireguard.ts';
@@ -43,6 +46,10 @@ export interface KeeperOptions {
   readonly namespaces: string;
   /** The keys of this host's end of the mesh. */
   readonly meshKeys: WireguardKeys;
+  /** Of strongSwan; undefined: this host serves no IKEv2. */
+  readonly viciSocket: string | undefined;
+  /** In which traffic by IKEv2 is kept. */
+  readonly ikeTrafficFile: string;
   readonly log: Log;
 }
 
@@ -75,6 +82,7 @@ interface Drawn {
   readonly elements: Elements;
   readonly mesh: WireguardLink;
   readonly served: readonly (WireguardLink & { readonly network: string })[];
+  readonly ike: IkeWanted;
 }
 
 const decodeLinks = decoder(Type.Array(Link));
@@ -112,8 +120,21 @@ export class Keeper {
   readonly #sides = new Map<string, string>();
   readonly #configurations = new Map<string, Known>();
 
+  readonly #charon: Charon | undefined;
+  readonly #ikeTraffic: IkeTraffic;
+
   constructor(options: KeeperOptions) {
     this.#options = options;
+    const { router, viciSocket: socket, ikeTrafficFile, log } = options;
+    this.#ikeTraffic = new IkeTraffic(ikeTrafficFile, log);
+    const onSeen: CharonOptions['onSeen'] = (seen, isAll) => this.#ikeTraffic.note(seen, isAll);
+    this.#charon = socket === undefined ? undefined : new Charon({ socket, router, onSeen, log });
+    this.#charon?.start();
+  }
+
+  /** Leaves the kernel, and strongSwan, as they are. */
+  async stop(): Promise<void> {
+    await this.#charon?.stop();
   }
 
   /** One pass. Throws if nothing at all can be done. */
@@ -126,9 +147,13 @@ export class Keeper {
       const script = `${setSysctls(routerSysctls)} && ip link set lo up`;
       await runTool(inRouter(router, ['sh', '-c', script]));
     }
-    if (this.#drawn?.of !== desired) this.#drawn = this.#draw(desired);
+    if (this.#drawn?.of !== desired) {
+      this.#drawn = this.#draw(desired);
+      this.#ikeTraffic.keep(desired.vpn);
+    }
     // The rules come first: removed members are cut before anything else.
     await this.#keepRules(this.#drawn);
+    this.#charon?.want(this.#drawn.ike);
     return this.#keepLinks(this.#drawn);
   }
 
@@ -138,6 +163,7 @@ export class Keeper {
   async peers({ vpn }: DesiredNetwork): Promise<ServedPeers> {
     const { router } = this.#options;
     const served = vpn.filter(({ server }) => server !== null);
+    await this.#charon?.look();
     const all = served.map(async ({ name }) => {
       const link = vpnLinkOf(router, name);
       const script = `ip -o link show dev ${link} && wg show ${link} dump`;
@@ -151,7 +177,10 @@ export class Keeper {
         },
       ] as const;
     });
-    return Object.fromEntries(await Promise.all(all));
+    const looked = await Promise.all(all);
+    const added = looked.map(([name, seen]) => [name, this.#ikeTraffic.addTo(name, seen)] as const);
+    this.#ikeTraffic.store();
+    return Object.fromEntries(added);
   }
 
   /** The kernel's state for a desired network. */
@@ -168,8 +197,9 @@ export class Keeper {
       ...attached.map((attachment) => ({ ...attachment, link: linkOf(attachment), isPeer: false })),
       ...others.map((member) => ({ ...member, link })),
       ...vpn.flatMap(({ name, server, internet: isLetOut = false, peers }) => {
-        const link = vpnLinkOf(router, name);
-        return server !== null ? peers.map((peer) => ({ ...peer, link, isPeer: true, isLetOut })) : [];
+        if (server === null) return [];
+        const links = [vpnLinkOf(router, name), ...(this.#charon === undefined ? [] : [ikeLinkOf(router)])];
+        return links.flatMap((link) => peers.map((peer) => ({ ...peer, link, isPeer: true, isLetOut })));
       }),
     ];
     const served = vpn.flatMap((network) => {
@@ -188,6 +218,7 @@ export class Keeper {
         routes: meshRanges(desired),
       },
       served,
+      ike: ikeWanted(desired, router),
     };
   }
 
@@ -253,10 +284,17 @@ export class Keeper {
     }
     const vpn: NetworkState['vpn'] = {};
     for (const { network, ...wanted } of drawn.served)
-      vpn[network] = await this.#keepWireguard(there.get(wanted.name), wanted, places);
+      vpn[network] =
+        (await this.#keepWireguard(there.get(wanted.name), wanted, places)) ?? this.#whyNoIke(drawn, network);
     const mesh = await this.#keepMesh(drawn, there.get(drawn.mesh.name), places);
     const noWayOut = await this.#keepWayOut(desired, there, places);
     return { attached: states, mesh, vpn, ...(noWayOut === null ? {} : { way_out: noWayOut }) };
+  }
+
+  /** Of the last turn: what it is to do now may take longer than a pass. */
+  #whyNoIke({ ike }: Drawn, network: string): string | null {
+    const message = ike.networks.includes(network) ? this.#charon?.message : undefined;
+    return message === undefined || message === null ? null : `no IKEv2: ${message}`;
   }
 
   /** @returns why it does not work */

@@ -9,7 +9,7 @@ import { createLog, logLevelOf } from '../../lib/log.ts';
 import { Keeper } from './keeper.ts';
 import { keepMeshKeys } from './mesh-keys.ts';
 import { NetworkService } from './service.ts';
-import { desiredFile, meshKeysFile, namesFile, netSettings } from './settings.ts';
+import { desiredFile, ikeTrafficFile, meshKeysFile, namesFile, netSettings } from './settings.ts';
 
 const log = createLog('longshore-net', logLevelOf(process.env));
 await runProgram(log, async (life) => {
@@ -22,6 +22,8 @@ await runProgram(log, async (life) => {
     keeper: new Keeper({
       router: given.NET_ROUTER,
       namespaces: given.NET_NAMESPACES,
+      viciSocket: given.NET_VICI,
+      ikeTrafficFile: ikeTrafficFile(given),
       meshKeys: keepMeshKeys(meshKeysFile(given), log),
       log,
     }),

@@ -100,7 +100,8 @@ const setTypes = {
 
 function declarations(elements: Elements): string[] {
   const bySet = new Map<string, string[]>();
-  for (const element of [...elements.values()].flat()) {
+  // A VPN peer may come by two interfaces.
+  for (const element of new Set([...elements.values()].flat())) {
     const at = element.indexOf(' ');
     const [set, held] = [element.slice(0, at), element.slice(at + ' { '.length, -' }'.length)];
     const of = bySet.get(set);

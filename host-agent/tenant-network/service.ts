@@ -32,7 +32,7 @@ export interface ServiceOptions {
   /** The file that the resolvers read. */
   readonly names: string;
   readonly router: string;
-  readonly keeper: Pick<Keeper, 'keep' | 'peers'>;
+  readonly keeper: Pick<Keeper, 'keep' | 'peers' | 'stop'>;
   /** Milliseconds between two passes while nothing happens. */
   readonly intervalMs: number;
   readonly log: Log;
@@ -84,6 +84,7 @@ export class NetworkService {
     this.#server?.close();
     this.#server?.closeAllConnections();
     await this.#running;
+    await this.#options.keeper.stop();
   }
 
   get stopDeadlineMs(): number {

@@ -1,6 +1,6 @@
 /** Settings of the programs of the tenant network. */
 import { join } from 'node:path';
-import { choice, duration, text } from '../../lib/config.ts';
+import { choice, duration, optionalText, text } from '../../lib/config.ts';
 import { logLevels } from '../../lib/log.ts';
 import { seconds } from '../../schemas/limits/units.ts';
 
@@ -16,6 +16,9 @@ export const netSettings = {
   NET_NAMESPACES: text('Folder in which the engine has the files of its network namespaces.', {
     fallback: '/var/run/docker/netns',
   }),
+  NET_VICI: optionalText(
+    'Unix socket of strongSwan, which serves the VPN networks of this host by IKEv2. Without it they have WireGuard alone.',
+  ),
   NET_INTERVAL: duration('Time between two looks at the kernel.', {
     min: 1 * seconds,
     max: 600 * seconds,
@@ -36,6 +39,10 @@ export const desiredFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string 
 /** The file with the keys of this host's end of the mesh. */
 export const meshKeysFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string }): string =>
   join(NET_STATE_DIR, 'mesh-keys.json');
+
+/** The file of the traffic of VPN peers by IKEv2. */
+export const ikeTrafficFile = ({ NET_STATE_DIR }: { readonly NET_STATE_DIR: string }): string =>
+  join(NET_STATE_DIR, 'ike-traffic.json');
 
 /** The file that the resolvers read. */
 export const namesFile = ({ NET_NAMES_DIR }: { readonly NET_NAMES_DIR: string }): string =>

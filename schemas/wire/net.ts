@@ -36,6 +36,8 @@ export type Attachment = Static<typeof Attachment>;
 export const NamedMember = Type.Object({ ...ContainerMember.properties, ...addresses });
 export type NamedMember = Static<typeof NamedMember>;
 
+const Pem = Type.String({ minLength: 1, maxLength: 16_384 });
+
 /** A VPN network that tenants with containers here have peers in, or that this host serves. */
 export const VpnNetwork = Type.Object({
   name: NetworkName,
@@ -50,6 +52,16 @@ export const VpnNetwork = Type.Object({
       port: Type.Integer({ minimum: 1, maximum: 65_535 }),
       mtu: nullable(Type.Integer({ minimum: 1280, maximum: 9216 })),
       private_key: WireguardKey,
+      /** What serves IKEv2; absent: it is not here. */
+      ike: Type.Optional(
+        Type.Object({
+          /** Its name or address, as its certificate has it. */
+          id: Type.String({ minLength: 1, maxLength: 253 }),
+          /** Both as PEM. */
+          certificate: Pem,
+          private_key: Pem,
+        }),
+      ),
     }),
   ),
   peers: Type.Array(
@@ -63,6 +75,8 @@ export const VpnNetwork = Type.Object({
        * `null` if another host serves it, or if it is not here yet; the peer then does not connect.
        */
       preshared_key: nullable(WireguardKey),
+      /** How it is known in IKEv2; absent: it is not here, or another host serves the network. */
+      ike: Type.Optional(Type.Object({ id: Type.String({ minLength: 1, maxLength: 253 }), certificate: Pem })),
     }),
   ),
 });

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Ran } from '../../../dev/process/run.ts';
 import type { ToolName } from '../../../dev/fetch/tool-table.ts';
-import type { Namespace } from './netns.ts';
+import type { Machine } from '../../support/machine.ts';
 
 export const ikev2Tools = ['swanctl'] as const satisfies readonly ToolName[];
 
@@ -46,6 +46,8 @@ export interface Strongswan {
   /** Runs the documented command that ends connections which are no longer configured. */
   endRemoved(): Promise<void>;
   associations(): Promise<Association[]>;
+  /** Kills the daemon, and starts it again. */
+  restart(): Promise<void>;
   /** The daemon's log. */
   log(): string;
 }
@@ -139,7 +141,7 @@ secrets {
 }
 `;
 
-export async function startStrongswan(namespace: Namespace, files: SwanctlFiles): Promise<Strongswan> {
+export async function startStrongswan(namespace: Machine, files: SwanctlFiles): Promise<Strongswan> {
   const { folder } = namespace;
   const own = join(folder, 'swanctl');
   const socket = `unix://${join(folder, 'vici')}`;
@@ -162,15 +164,21 @@ export async function startStrongswan(namespace: Namespace, files: SwanctlFiles)
 
   // swanctl.conf as in Debian's package.
   put({ 'swanctl.conf': 'include conf.d/*.conf\n', ...files });
-  await namespace.start({
-    name: 'charon-systemd',
-    command: 'charon-systemd',
-    env,
-    ready: async () => (await swanctl('--stats')).code === 0,
-    readyDeadlineMs: startDeadlineMs,
-  });
+  const start = () =>
+    namespace.start({
+      name: 'charon-systemd',
+      command: 'charon-systemd',
+      env,
+      ready: async () => (await swanctl('--stats')).code === 0,
+      readyDeadlineMs: startDeadlineMs,
+    });
+  let daemon = await start();
   return {
     put,
+    restart: async () => {
+      await daemon.kill9();
+      daemon = await start();
+    },
     loadAll: async () => {
       await must('--load-all', '--noprompt');
       await must('--flush-certs');

@@ -4,7 +4,7 @@
  */
 import { fileName } from '../filename.ts';
 import { linksOf } from '../links.ts';
-import { espTexts, ikeTexts } from './proposals.ts';
+import { espTexts, ikeTexts } from '../../../../schemas/ike-proposals.ts';
 import {
   dnsOf,
   endpointOf,

@@ -6,7 +6,7 @@ import { timestamp } from '../../../../lib/time/timestamp.ts';
 import { fitPeerId } from '../fit.ts';
 import { linksOf } from '../links.ts';
 import { platformsOf, type Platforms } from './platforms.ts';
-import { espProposals, ikeProposals, type EspProposal, type IkeProposal } from './proposals.ts';
+import { espProposals, ikeProposals, type EspProposal, type IkeProposal } from '../../../../schemas/ike-proposals.ts';
 import {
   caOf,
   dnsOf,

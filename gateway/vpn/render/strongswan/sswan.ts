@@ -3,7 +3,7 @@
  * for the bundle's password at the import.
  */
 import { fitPeerId } from '../fit.ts';
-import { strongEsp, strongIke } from '../profile/proposals.ts';
+import { strongEsp, strongIke } from '../../../../schemas/ike-proposals.ts';
 import {
   caOf,
   dnsOf,

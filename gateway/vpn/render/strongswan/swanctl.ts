@@ -6,7 +6,7 @@
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import { fileName } from '../filename.ts';
 import { fitAddress, fitNetworkName, Unfit } from '../fit.ts';
-import { espTexts, ikeTexts } from '../profile/proposals.ts';
+import { espTexts, ikeTexts } from '../../../../schemas/ike-proposals.ts';
 import { tunnelRoutes } from '../ranges.ts';
 import { endpointOf, inFamilies, localIdOf, usableRoutes, type Subject } from '../subject.ts';
 

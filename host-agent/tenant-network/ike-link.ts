@@ -1,0 +1,88 @@
+/**
+ * The interface of strongSwan's plugin kernel-libipsec, which encrypts in its own process: it is
+ * moved into the router namespace, while the daemon's sockets stay in the host's. In its place the
+ * host gets an interface of the same name that leads nowhere: the daemon takes a device only if it
+ * can add a route to it, from an address of the host that the device reaches.
+ */
+import Type, { type Static } from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import { ikeLinkOf } from './ike.ts';
+import { inRouter } from './namespaces.ts';
+import { runTool } from './tools.ts';
+
+const Link = Type.Object({
+  ifname: Type.String(),
+  ifalias: Type.Optional(Type.String()),
+  linkinfo: Type.Optional(Type.Object({ info_kind: Type.Optional(Type.String()) })),
+  addr_info: Type.Optional(Type.Array(Type.Object({ local: Type.Optional(Type.String()) }))),
+});
+type Link = Static<typeof Link>;
+const decodeLinks = decoder(Type.Array(Link));
+const decodeRoutes = decoder(Type.Array(Type.Object({ dst: Type.String() })));
+
+const ipsecName = /^ipsec\d+$/;
+const aliasOf = (router: string): string => `longshore ${router}`;
+
+/**
+ * @param own addresses of the stand-in
+ * @param addresses of devices that are there; undefined: routes stay as they are
+ */
+export async function keepIkeLink(
+  router: string,
+  own: readonly string[],
+  addresses: readonly string[] | undefined,
+): Promise<void> {
+  const link = ikeLinkOf(router);
+  const links = decodeLinks(Buffer.from(await runTool(['ip', '-d', '-j', 'address', 'show'])));
+  const standIns = links.filter(({ ifalias }) => ifalias === aliasOf(router));
+  const tun = links.find(({ ifname, linkinfo }) => ipsecName.test(ifname) && linkinfo?.info_kind === 'tun');
+  if (tun !== undefined) await adopt(router, tun.ifname, standIns);
+  const standIn = tun === undefined ? standIns[0] : undefined;
+  const name = tun?.ifname ?? standIn?.ifname;
+  const isThere = await runTool(['ip', '-n', router, 'link', 'show', link]).then(
+    () => true,
+    () => false,
+  );
+  if (name === undefined || !isThere)
+    throw new Error('strongSwan has no interface: load its plugin kernel-libipsec, and restart it');
+  await keepStandIn(name, standIn, own);
+  if (addresses !== undefined) await keepRoutes(router, link, addresses);
+}
+
+async function adopt(router: string, name: string, standIns: readonly Link[]): Promise<void> {
+  for (const { ifname } of standIns) await runTool(['ip', 'link', 'delete', ifname]);
+  await runTool(['ip', 'link', 'set', name, 'netns', router, 'name', ikeLinkOf(router)]);
+  await runTool(['ip', '-n', router, 'link', 'set', ikeLinkOf(router), 'up']);
+  const lines = [
+    `link add ${name} type bridge`,
+    `link set ${name} alias "${aliasOf(router)}"`,
+    `link set ${name} addrgenmode none`,
+    `link set ${name} up`,
+  ];
+  await runTool(['ip', '-batch', '-'], { input: `${lines.join('\n')}\n` });
+}
+
+async function keepStandIn(name: string, standIn: Link | undefined, addresses: readonly string[]): Promise<void> {
+  const has = new Set(standIn?.addr_info?.map(({ local }) => local));
+  const missing = addresses.filter((address) => !has.has(address));
+  if (missing.length === 0) return;
+  const input = missing.map((address) => `addr replace ${address} dev ${name} nodad\n`).join('');
+  await runTool(['ip', '-batch', '-'], { input });
+}
+
+async function keepRoutes(router: string, link: string, addresses: readonly string[]): Promise<void> {
+  const script = `ip -j -4 route show dev ${link} && echo -- && ip -j -6 route show dev ${link} proto static`;
+  const printed = await runTool(inRouter(router, ['sh', '-c', script]));
+  const there = new Set(
+    printed
+      .split('--\n')
+      .flatMap((text) => (text.trim() === '' ? [] : decodeRoutes(Buffer.from(text)).map(({ dst }) => dst))),
+  );
+  const wanted = new Set(addresses);
+  const lines = [
+    ...[...there].filter((dst) => !wanted.has(dst)).map((dst) => `route delete ${dst} dev ${link}`),
+    ...[...wanted].filter((dst) => !there.has(dst)).map((dst) => `route replace ${dst} dev ${link} proto static`),
+  ];
+  if (lines.length === 0) return;
+  await runTool(['ip', '-n', router, '-batch', '-'], { input: `${lines.join('\n')}\n` });
+}
