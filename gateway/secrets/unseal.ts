@@ -17,7 +17,7 @@ import { rateLimitedLog, type RateLimitedLog } from '../../lib/rate-limited-log.
 import type { Clock } from '../../lib/time/clock.ts';
 import { registryName } from '../../schemas/api/registry.ts';
 import type { Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
-import { isHostKey, type ContainerId, type NetworkName, type PeerId } from '../../schemas/ids.ts';
+import { isHostKey, type ContainerId, type NetworkName, type PeerId, type TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { AnswerOf } from '../../schemas/wire/asks.ts';
 import { anySender, senderOfSubject, subjects, type Sender } from '../../schemas/wire/subjects.ts';
@@ -215,13 +215,25 @@ export class UnsealService {
         : { type: 'peer.unseal', tenant: ask.tenant, peer: ask.peer, ...by };
     const outcome = await this.#options.ask('read', question, clock.monotonicMs() + unsealMs);
     if (!succeeded(outcome)) return this.#refusedByOwner(agent, ask, outcome);
-    const { data } = decodeAnswer('peer.unseal', outcome.body);
-    const place: SecretPlace =
-      ask.peer === undefined
-        ? networkPlace(ask.network, 'wireguard')
-        : { of: 'peer', tenant: ask.tenant, peer: ask.peer, field: 'preshared' };
-    const content = this.#openAt(place, data.sealed, (bytes): UnsealedKey => ({ key: bytes.toString() }));
-    return content === undefined ? unopened : this.#sealed(ask, content);
+    const opened = ask.peer === undefined ? this.#networkKeys(ask.network, outcome) : this.#peerKey(ask, outcome);
+    return opened === undefined ? unopened : this.#sealed(ask, Buffer.from(JSON.stringify(opened)));
+  }
+
+  #networkKeys(network: NetworkName, { body }: Outcome): UnsealedKey | undefined {
+    const { sealed, ike } = decodeAnswer('network.unseal', body).data;
+    const key = this.#openAt(networkPlace(network, 'wireguard'), sealed);
+    if (key === undefined) return undefined;
+    if (ike === undefined) return { key: key.toString() };
+    const { sealed: sealedKey, ...rest } = ike;
+    const privateKey = this.#openAt(networkPlace(network, 'server'), sealedKey);
+    if (privateKey === undefined) return undefined;
+    return { key: key.toString(), ike: { ...rest, private_key: privateKey.toString() } };
+  }
+
+  #peerKey({ tenant, peer }: { tenant: TenantId; peer: PeerId }, { body }: Outcome): UnsealedKey | undefined {
+    const { sealed, ike } = decodeAnswer('peer.unseal', body).data;
+    const key = this.#openAt({ of: 'peer', tenant, peer, field: 'preshared' }, sealed);
+    return key === undefined ? undefined : { key: key.toString(), ...(ike === undefined ? {} : { ike }) };
   }
 
   async #sealed({ key }: UnsealAsk, plain: Buffer): Promise<Answered> {
@@ -259,16 +271,19 @@ export class UnsealService {
       secret === undefined
         ? { of: 'login', tenant, registry: registryName(registry), version }
         : { of: 'secret', tenant, name: secret.name, version: secret.version };
-    return this.#openAt(place, sealed, (bytes): UnsealedSecret | UnsealedLogin =>
+    const bytes = this.#openAt(place, sealed);
+    if (bytes === undefined) return undefined;
+    const content: UnsealedSecret | UnsealedLogin =
       secret === undefined
         ? { username: username ?? '', password: bytes.toString(), version }
-        : { value: bytes.toString('base64') },
-    );
+        : { value: bytes.toString('base64') };
+    return Buffer.from(JSON.stringify(content));
   }
 
-  #openAt(place: SecretPlace, sealed: Sealed, contentOf: (bytes: Buffer) => object): Buffer | undefined {
+  /** Undefined: it does not open here. */
+  #openAt(place: SecretPlace, sealed: Sealed): Buffer | undefined {
     try {
-      return Buffer.from(JSON.stringify(contentOf(this.#options.vault.openBytes(place, sealed))));
+      return this.#options.vault.openBytes(place, sealed);
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
       this.#options.log.error('secret_open_failed', { of: place.of, why: error.why });

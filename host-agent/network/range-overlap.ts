@@ -19,6 +19,7 @@ export interface HostNetworks {
 export function overlapOf(range: Cidr, { interfaces, routes, nameservers }: HostNetworks): string | undefined {
   const isInside = (cidr: Cidr | undefined): boolean => cidr !== undefined && overlap(range, cidr);
   for (const [name, addresses = []] of Object.entries(interfaces)) {
+    if (ipsecName.test(name)) continue;
     const found = addresses.find(({ cidr }) => isInside(networkOf(cidr)));
     if (found !== undefined) return `${name} has ${found.cidr}`;
   }
@@ -35,6 +36,9 @@ function networkOf(cidr: string | null): Cidr | undefined {
   const shift = BigInt(32 - Number(prefix));
   return parseCidr(`${formatAddress(4, (host.base >> shift) << shift)}/${prefix}`);
 }
+
+/** strongSwan’s interface, in whose place `longshore-net` leaves one with the resolvers' addresses. */
+const ipsecName = /^ipsec\d+$/;
 
 /** The networks that this machine uses now. */
 export const hostNetworks = (): HostNetworks => ({

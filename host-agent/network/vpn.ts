@@ -7,14 +7,21 @@ import type { HostKey, NetworkName, PeerId, TenantId } from '../../schemas/ids.t
 import type { PeerMember } from '../../schemas/wire/members.ts';
 import type { NetworkServer } from '../../schemas/wire/network-server.ts';
 import type { VpnNetwork } from '../../schemas/wire/net.ts';
+import type { UnsealedKey } from '../../schemas/wire/unseal.ts';
 
 /** The key of a VPN network that this host serves, or of a peer in one. */
-export type VpnKeyOf = { readonly network: NetworkName } | { readonly tenant: TenantId; readonly peer: PeerId };
+export type VpnKeyOf =
+  | {
+      readonly network: NetworkName;
+      /** Serial of the certificate that belongs to it now; absent: whatever it has. */
+      readonly certificate?: string;
+    }
+  | { readonly tenant: TenantId; readonly peer: PeerId };
 
-/** Secrets of WireGuard, by the public key that each belongs to. */
+/** Secrets of VPN networks and peers, by the public key of WireGuard that each belongs to. */
 export interface KnownSecrets {
   /** `undefined` if it is not here yet. */
-  of(publicKey: string): string | undefined;
+  of(publicKey: string): UnsealedKey | undefined;
   /** The reason why some are lacking; `undefined` if none is, or none was refused yet. */
   readonly why: string | undefined;
   /**
@@ -32,7 +39,7 @@ export interface VpnInput {
   readonly servers: Iterable<NetworkServer>;
   readonly peers: Iterable<PeerMember>;
   /** The secret that belongs to a public key; `undefined` if it is not here yet. */
-  readonly secretOf: (key: string) => string | undefined;
+  readonly secretOf: (key: string) => UnsealedKey | undefined;
   /** Wall time. */
   readonly nowMs: number;
 }
@@ -59,25 +66,35 @@ export function vpnOf({ here, servers, peers, secretOf, nowMs }: VpnInput): VpnP
   }
   const secrets = new Map<string, VpnKeyOf>();
   const networks = Array.from(servers, (served): VpnNetwork => {
-    const { network, host, port, mtu, internet, tenants } = served;
+    const { network, host, port, mtu, internet, tenants, certificate } = served;
     const isServed = host === here;
     const admitted = (byNetwork.get(network) ?? []).filter(({ tenant }) => tenants?.includes(tenant) ?? true);
     if (isServed) {
-      secrets.set(served.key, { network });
+      secrets.set(served.key, { network, ...(certificate === undefined ? {} : { certificate }) });
       for (const { tenant, id, key } of admitted) secrets.set(key, { tenant, peer: id });
     }
-    const privateKey = isServed ? secretOf(served.key) : undefined;
+    const own = isServed ? secretOf(served.key) : undefined;
     return {
       name: network,
       host,
       pools: poolsOf(served),
       ...(internet === true ? { internet } : {}),
-      server: privateKey === undefined ? null : { port, mtu, private_key: privateKey },
+      server: own === undefined ? null : { port, mtu, private_key: own.key, ...serverIke(own) },
       peers: admitted.map(({ tenant, key, ipv4, ipv6 }) => {
-        const preshared = isServed ? secretOf(key) : undefined;
-        return { tenant, key, ipv4, ipv6, preshared_key: preshared ?? null };
+        const secret = isServed ? secretOf(key) : undefined;
+        return { tenant, key, ipv4, ipv6, preshared_key: secret?.key ?? null, ...peerIke(secret) };
       }),
     };
   });
   return { networks, secrets, nextEndMs };
 }
+
+function serverIke({ ike }: UnsealedKey): Pick<NonNullable<VpnNetwork['server']>, 'ike'> {
+  const { id, certificate, private_key } = ike ?? {};
+  return id === undefined || certificate === undefined || private_key === undefined
+    ? {}
+    : { ike: { id, certificate, private_key } };
+}
+
+const peerIke = (secret: UnsealedKey | undefined): Pick<VpnNetwork['peers'][number], 'ike'> =>
+  secret?.ike === undefined ? {} : { ike: { id: secret.ike.id, certificate: secret.ike.certificate } };

@@ -34,7 +34,7 @@ export type Content =
   { readonly kind: 'value'; readonly bytes: Buffer } | { readonly kind: 'missing'; readonly why: string };
 
 export type KeyValue =
-  { readonly kind: 'key'; readonly key: string } | { readonly kind: 'missing'; readonly why: string };
+  { readonly kind: 'key'; readonly key: UnsealedKey } | { readonly kind: 'missing'; readonly why: string };
 
 export type Login =
   | { readonly kind: 'login'; readonly login: UnsealedLogin; /** The newest there is. */ readonly isCurrent: boolean }
@@ -55,7 +55,10 @@ export interface Values {
    * control plane is away. Never rejects.
    */
   login(who: Needing, registry: string): Promise<Login>;
-  /** The secret that belongs to a public key of WireGuard; it never changes. Never rejects. */
+  /**
+   * The secret that belongs to a public key of WireGuard; only the certificate with it changes.
+   * What is on disk serves while nobody gives another one. Never rejects.
+   */
   vpnKey(publicKey: string, of: VpnKeyOf): Promise<KeyValue>;
 }
 
@@ -126,11 +129,12 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
     of: SealedKey,
     decode: (bytes: Uint8Array) => T,
     what: Needed | VpnKeyOf,
+    isEnough: (known: T) => boolean = () => true,
   ): Promise<{ readonly value: T } | { readonly why: string }> => {
     const known = await kept(of, decode);
-    if (known !== undefined) return { value: known };
+    if (known !== undefined && isEnough(known)) return { value: known };
     const answer = await unseal(what);
-    if (answer.kind !== 'box') return { why: answer.message };
+    if (answer.kind !== 'box') return known === undefined ? { why: answer.message } : { value: known };
     if (answer.box === null) return { why: 'the control plane does not have it' };
     const given = opened(answer.box, decode);
     if (given === undefined) {
@@ -148,8 +152,11 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
   };
 
   const vpnKey: Values['vpnKey'] = async (publicKey, of) => {
-    const got = await obtained({ publicKey }, decodeKey, of);
-    return 'why' in got ? { kind: 'missing', why: got.why } : { kind: 'key', key: got.value.key };
+    const { certificate, ...what } = { certificate: undefined, ...of };
+    const isEnough = ({ ike }: UnsealedKey): boolean =>
+      ike !== undefined && (certificate === undefined || ike.serial === certificate);
+    const got = await obtained({ publicKey }, decodeKey, what, isEnough);
+    return 'why' in got ? { kind: 'missing', why: got.why } : { kind: 'key', key: got.value };
   };
 
   return {

@@ -1,10 +1,12 @@
 /**
  * Secrets of the VPN networks that this host serves: their private keys, and the preshared keys of
- * their peers, by the public key that each belongs to.
+ * their peers, with the certificates of both, by the public key that each belongs to.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../lib/log.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { KnownSecrets, VpnKeyOf } from '../network/vpn.ts';
+import type { UnsealedKey } from '../../schemas/wire/unseal.ts';
 import type { SealedKey } from './sealed-cache.ts';
 import type { Values } from './values.ts';
 
@@ -15,7 +17,7 @@ export interface VpnKeysParts {
 
 export class VpnKeys implements KnownSecrets {
   readonly #parts: VpnKeysParts;
-  readonly #secrets = new Map<string, string>();
+  readonly #secrets = new Map<string, UnsealedKey>();
   #wanted: ReadonlyMap<string, VpnKeyOf> = new Map();
   #asking: Promise<void> | undefined;
   #why: string | undefined;
@@ -24,7 +26,7 @@ export class VpnKeys implements KnownSecrets {
     this.#parts = parts;
   }
 
-  of(publicKey: string): string | undefined {
+  of(publicKey: string): UnsealedKey | undefined {
     return this.#secrets.get(publicKey);
   }
 
@@ -35,7 +37,7 @@ export class VpnKeys implements KnownSecrets {
   want(wanted: ReadonlyMap<string, VpnKeyOf>, onCame: () => void): void {
     this.#wanted = wanted;
     for (const key of this.#secrets.keys()) if (!wanted.has(key)) this.#secrets.delete(key);
-    const lacking = [...wanted].filter(([key]) => !this.#secrets.has(key));
+    const lacking = [...wanted].filter(([key, of]) => !suffices(this.#secrets.get(key), of));
     if (lacking.length === 0) this.#why = undefined;
     if (lacking.length === 0 || this.#asking !== undefined) return;
     this.#asking = this.#ask(lacking).then((came) => {
@@ -66,7 +68,7 @@ export class VpnKeys implements KnownSecrets {
         if (given.kind === 'missing') {
           why = given.why;
           this.#parts.log.debug('vpn_key_missing', { ...of, why });
-        } else {
+        } else if (!isDeepStrictEqual(given.key, this.#secrets.get(publicKey))) {
           this.#secrets.set(publicKey, given.key);
           came++;
         }
@@ -76,3 +78,7 @@ export class VpnKeys implements KnownSecrets {
     return came;
   }
 }
+
+/** A certificate that was replaced still serves until the other one is here. */
+const suffices = (held: UnsealedKey | undefined, of: VpnKeyOf): boolean =>
+  held !== undefined && (!('certificate' in of) || held.ike?.serial === of.certificate);

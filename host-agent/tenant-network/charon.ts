@@ -7,7 +7,7 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { Doorbell } from '../../lib/time/doorbell.ts';
 import { seconds } from '../../schemas/limits/units.ts';
-import { keepIkeLink } from './ike-link.ts';
+import { keepIkeLink, withoutStandIn } from './ike-link.ts';
 import { IkeSa, isForeign, namesOf, type IkeOwner, type IkeWanted, type Loaded } from './ike.ts';
 import { ViciClient } from './vici/client.ts';
 import type { ReadSection } from './vici/message.ts';
@@ -63,6 +63,8 @@ export class Charon {
   readonly #keyIds = new Map<string, string>();
   /** What it lists, while it does. */
   #listed: ReadSection[] = [];
+  /** An earlier run may have left it. */
+  #hasStandIn = true;
   #message: string | null = null;
   #running: Promise<void> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
@@ -86,7 +88,7 @@ export class Charon {
     this.#doorbell.ring();
   }
 
-  /** Looks at what the associations have counted until now. Never rejects: turns say what is wrong. */
+  /** Looks at what has been counted until now. Never rejects: turns say what is wrong. */
   look(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#client !== undefined) await this.#keepAssociations(this.#client);
@@ -126,11 +128,15 @@ export class Charon {
     const { router } = this.#options;
     const wanted = this.#wanted;
     const isIdle = wanted.networks.length === 0 && this.#client === undefined;
-    if (isIdle) return;
+    if (isIdle) {
+      if (this.#hasStandIn) await withoutStandIn(router);
+      this.#hasStandIn = false;
+      return;
+    }
+    this.#hasStandIn = true;
     const client = (this.#client ??= await this.#connect());
-    // First, so that a device that comes is led somewhere.
-    if (wanted.networks.length > 0) await keepIkeLink(router, wanted.own, undefined);
     await this.#withdraw(client, 'connections', wanted.connections, (name) => client.call('unload-conn', { name }));
+    // Before connections are given: a device that comes is led somewhere.
     await this.#keepAssociations(client);
     await this.#give(client, 'keys', wanted.keys, 'load-key');
     await this.#give(client, 'pools', wanted.pools, 'load-pool');
@@ -141,7 +147,10 @@ export class Charon {
       this.#keyIds.delete(name);
       if (id !== undefined) await client.call('unload-key', { id });
     });
-    if (wanted.networks.length === 0) this.#drop(client);
+    if (wanted.networks.length > 0) return;
+    this.#drop(client);
+    // For a turn that is idle.
+    this.#doorbell.ring();
   }
 
   /** Gives the daemon what it lacks. */

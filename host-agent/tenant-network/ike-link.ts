@@ -25,50 +25,56 @@ const aliasOf = (router: string): string => `longshore ${router}`;
 
 /**
  * @param own addresses of the stand-in
- * @param addresses of devices that are there; undefined: routes stay as they are
+ * @param addresses of devices that are there
  */
-export async function keepIkeLink(
-  router: string,
-  own: readonly string[],
-  addresses: readonly string[] | undefined,
-): Promise<void> {
+export async function keepIkeLink(router: string, own: readonly string[], addresses: readonly string[]): Promise<void> {
   const link = ikeLinkOf(router);
-  const links = decodeLinks(Buffer.from(await runTool(['ip', '-d', '-j', 'address', 'show'])));
-  const standIns = links.filter(({ ifalias }) => ifalias === aliasOf(router));
-  const tun = links.find(({ ifname, linkinfo }) => ipsecName.test(ifname) && linkinfo?.info_kind === 'tun');
-  if (tun !== undefined) await adopt(router, tun.ifname, standIns);
-  const standIn = tun === undefined ? standIns[0] : undefined;
-  const name = tun?.ifname ?? standIn?.ifname;
-  const isThere = await runTool(['ip', '-n', router, 'link', 'show', link]).then(
-    () => true,
-    () => false,
-  );
-  if (name === undefined || !isThere)
+  const links = await linksHere();
+  const tun = links.find(({ ifname, linkinfo }) => ipsecName.test(ifname) && linkinfo?.info_kind === 'tun')?.ifname;
+  if (tun !== undefined) {
+    await runTool(['ip', 'link', 'set', tun, 'netns', router, 'name', link]);
+    await runTool(['ip', '-n', router, 'link', 'set', link, 'alias', tun, 'up']);
+  }
+  const moved = await runTool(['ip', '-n', router, '-j', 'link', 'show', link]).catch(() => '[]');
+  // The name that it had: the daemon still calls it so.
+  const name = decodeLinks(Buffer.from(moved))[0]?.ifalias;
+  if (name === undefined)
     throw new Error('strongSwan has no interface: load its plugin kernel-libipsec, and restart it');
-  await keepStandIn(name, standIn, own);
-  if (addresses !== undefined) await keepRoutes(router, link, addresses);
+  await keepStandIn(router, links, name, own);
+  await keepRoutes(router, link, addresses);
 }
 
-async function adopt(router: string, name: string, standIns: readonly Link[]): Promise<void> {
-  for (const { ifname } of standIns) await runTool(['ip', 'link', 'delete', ifname]);
-  await runTool(['ip', 'link', 'set', name, 'netns', router, 'name', ikeLinkOf(router)]);
-  await runTool(['ip', '-n', router, 'link', 'set', ikeLinkOf(router), 'up']);
-  const lines = [
-    `link add ${name} type bridge`,
-    `link set ${name} alias "${aliasOf(router)}"`,
-    `link set ${name} addrgenmode none`,
-    `link set ${name} up`,
-  ];
-  await runTool(['ip', '-batch', '-'], { input: `${lines.join('\n')}\n` });
-}
+/** Takes the stand-in away. */
+export const withoutStandIn = async (router: string): Promise<void> =>
+  keepStandIn(router, await linksHere(), undefined, []);
 
-async function keepStandIn(name: string, standIn: Link | undefined, addresses: readonly string[]): Promise<void> {
+async function keepStandIn(
+  router: string,
+  links: readonly Link[],
+  name: string | undefined,
+  addresses: readonly string[],
+): Promise<void> {
+  const standIns = links.filter(({ ifalias }) => ifalias === aliasOf(router));
+  const standIn = standIns.find(({ ifname }) => ifname === name);
   const has = new Set(standIn?.addr_info?.map(({ local }) => local));
   const missing = addresses.filter((address) => !has.has(address));
-  if (missing.length === 0) return;
-  const input = missing.map((address) => `addr replace ${address} dev ${name} nodad\n`).join('');
-  await runTool(['ip', '-batch', '-'], { input });
+  const lines = [
+    ...standIns.filter((each) => each !== standIn).map(({ ifname }) => `link delete ${ifname}`),
+    ...(name === undefined || standIn !== undefined
+      ? []
+      : [
+          `link add ${name} type bridge`,
+          `link set ${name} alias "${aliasOf(router)}"`,
+          `link set ${name} addrgenmode none`,
+          `link set ${name} up`,
+        ]),
+    ...missing.map((address) => `addr replace ${address} dev ${name} nodad`),
+  ];
+  if (lines.length > 0) await runTool(['ip', '-batch', '-'], { input: `${lines.join('\n')}\n` });
 }
+
+const linksHere = async (): Promise<readonly Link[]> =>
+  decodeLinks(Buffer.from(await runTool(['ip', '-d', '-j', 'address', 'show'])));
 
 async function keepRoutes(router: string, link: string, addresses: readonly string[]): Promise<void> {
   const script = `ip -j -4 route show dev ${link} && echo -- && ip -j -6 route show dev ${link} proto static`;

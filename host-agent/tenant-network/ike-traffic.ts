@@ -1,7 +1,7 @@
 /**
  * What devices have sent by IKEv2, added up by peer: strongSwan counts each association by itself,
- * and a device gets another one every two hours. It is kept on disk with how far each association is
- * counted, so that each byte is counted once over restarts of this program.
+ * and a device gets another one every two hours. It is kept on disk with how far each association
+ * is counted, so that each byte is counted once over restarts of this program.
  */
 import { readFileSync } from 'node:fs';
 import Type, { type Static } from 'typebox';
@@ -15,7 +15,7 @@ import type { IkeSeen } from './charon.ts';
 const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Counted = Type.Object({ rx: Bytes, tx: Bytes });
 const Kept = Type.Object({
-  /** By network: the interface of WireGuard beside whose counters these are, and its peers by key. */
+  /** By network: the interface of WireGuard that these counters add to, and its peers by key. */
   networks: Type.Record(
     Type.String(),
     Type.Object({
@@ -105,7 +105,7 @@ export class IkeTraffic {
     };
   }
 
-  /** Before anybody is told of it: who counts on from a sum must find it again. */
+  /** Before anybody hears of it: who counts on from a sum must find it again. */
   store(): void {
     const text = JSON.stringify(this.#kept);
     if (text === this.#stored) return;

@@ -47,7 +47,7 @@ export interface IkeWanted {
   readonly owners: ReadonlyMap<string, IkeOwner>;
   /** Networks that are served by IKEv2. */
   readonly networks: readonly string[];
-  /** Addresses that nobody has but this host and its router, one in each range that devices reach. */
+  /** Addresses that only this host and its router have, one in each range that devices reach. */
   readonly own: readonly string[];
 }
 

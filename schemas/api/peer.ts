@@ -78,7 +78,8 @@ export const PeerView = Type.Object(
     tokens: Type.Array(PeerTokenView),
     last_handshake_at: nullable(
       Type.String({
-        description: 'Of WireGuard, as the host that serves the network sees it. Null if none is known.',
+        description:
+          'Of WireGuard, or the last packet by IKEv2, as the host that serves the network sees it. Null if none is known.',
       }),
     ),
     rx_bytes: nullable(

@@ -92,6 +92,8 @@ const text = Type.String();
 const number = Type.Number();
 const flag = Type.Boolean();
 const sealed = id<Sealed>();
+/** Owners of the last release leave it out. */
+const ikeGiven = Type.Object({ id: text, certificate: text, serial: text });
 
 /** An ask, and the JSON of the body of a successful answer. */
 interface Entry<P extends TProperties, A> {
@@ -321,10 +323,13 @@ const reads = {
   'key.list': ask(ofTenant, forwarded<TSchema>()),
   /** To the owner of `signingPartition` alone. */
   'signing_key.list': ask(ofPartition, dataOf(SigningKeyPage)),
-  /** For the host that serves the peer's network: its preshared key. */
-  'peer.unseal': ask({ ...ofPeer, by: hostSender }, dataOf(Type.Object({ sealed }))),
-  /** For the host that serves the network: its private key for WireGuard. */
-  'network.unseal': ask({ ...ofNetwork, by: hostSender }, dataOf(Type.Object({ sealed }))),
+  /** For the host that serves the peer's network: its preshared key, and its certificate. */
+  'peer.unseal': ask({ ...ofPeer, by: hostSender }, dataOf(Type.Object({ sealed, ike: Type.Optional(ikeGiven) }))),
+  /** For the host that serves the network: its private keys, and its certificate. */
+  'network.unseal': ask(
+    { ...ofNetwork, by: hostSender },
+    dataOf(Type.Object({ sealed, ike: Type.Optional(Type.Object({ ...ikeGiven.properties, sealed })) })),
+  ),
   /**
    * Value or login that an agent asked a gateway for (unseal.ts); `null` if there is no login.
    * `by`: its subject. `forbidden`, also if the container does not need it.

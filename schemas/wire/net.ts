@@ -8,6 +8,7 @@ import { nullable } from '../api/nullable.ts';
 import { ContainerId, HostKey, NetworkName, TenantId } from '../ids.ts';
 import { ContainerMember } from './members.ts';
 import { HostEnd, MeshEnd } from './mesh.ts';
+import { IkeCredentials } from './unseal.ts';
 import { WireguardKey } from './wireguard-key.ts';
 
 const Ipv4 = Type.String({ format: 'ipv4' });
@@ -36,7 +37,7 @@ export type Attachment = Static<typeof Attachment>;
 export const NamedMember = Type.Object({ ...ContainerMember.properties, ...addresses });
 export type NamedMember = Static<typeof NamedMember>;
 
-const Pem = Type.String({ minLength: 1, maxLength: 16_384 });
+const ikeIdentity = { id: IkeCredentials.properties.id, certificate: IkeCredentials.properties.certificate };
 
 /** A VPN network that tenants with containers here have peers in, or that this host serves. */
 export const VpnNetwork = Type.Object({
@@ -53,15 +54,7 @@ export const VpnNetwork = Type.Object({
       mtu: nullable(Type.Integer({ minimum: 1280, maximum: 9216 })),
       private_key: WireguardKey,
       /** What serves IKEv2; absent: it is not here. */
-      ike: Type.Optional(
-        Type.Object({
-          /** Its name or address, as its certificate has it. */
-          id: Type.String({ minLength: 1, maxLength: 253 }),
-          /** Both as PEM. */
-          certificate: Pem,
-          private_key: Pem,
-        }),
-      ),
+      ike: Type.Optional(Type.Object({ ...ikeIdentity, private_key: IkeCredentials.properties.certificate })),
     }),
   ),
   peers: Type.Array(
@@ -76,7 +69,7 @@ export const VpnNetwork = Type.Object({
        */
       preshared_key: nullable(WireguardKey),
       /** How it is known in IKEv2; absent: it is not here, or another host serves the network. */
-      ike: Type.Optional(Type.Object({ id: Type.String({ minLength: 1, maxLength: 253 }), certificate: Pem })),
+      ike: Type.Optional(Type.Object(ikeIdentity)),
     }),
   ),
 });

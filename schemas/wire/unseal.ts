@@ -21,6 +21,8 @@ import { KiB } from '../limits/units.ts';
 const hostJwtChars = 8 * KiB;
 /** Characters of a sealed value for a host: base64 of base64 of the largest, and a margin. */
 export const unsealBoxChars = 128 * KiB;
+/** Characters of a certificate, or of its key. */
+const pemChars = 16 * KiB;
 
 const Protocol = Type.Optional(Type.Integer());
 
@@ -69,14 +71,14 @@ export const UnsealAsk = Type.Union([
   }),
   /** A file of its document; the content of its box is that of a secret. */
   Type.Object({ ...askFields, ...ofContainer, ...without('secret', 'registry'), file: FileHash }),
-  /** The preshared key of a VPN peer, for the host that serves its network. */
+  /** The preshared key and the certificate of a VPN peer, for the host that serves its network. */
   Type.Object({
     ...askFields,
     ...without('id', 'secret', 'registry', 'file', 'network'),
     tenant: TenantId,
     peer: PeerId,
   }),
-  /** The private key of a VPN network, for the host that serves it. */
+  /** The private keys and the certificate of a VPN network, for the host that serves it. */
   Type.Object({
     ...askFields,
     ...without('tenant', 'id', 'secret', 'registry', 'file', 'peer'),
@@ -118,8 +120,22 @@ export const senderKeyBytes = 56;
 export const UnsealedSecret = Type.Object({ value: Type.String({ description: 'Base64.' }) });
 export type UnsealedSecret = Static<typeof UnsealedSecret>;
 
-/** Content of a box of a key of WireGuard, as JSON: base64. */
-export const UnsealedKey = Type.Object({ key: WireguardKey });
+const Pem = Type.String({ minLength: 1, maxLength: pemChars });
+
+/** How a VPN server, or a peer of it, is known in IKEv2. */
+export const IkeCredentials = Type.Object({
+  /** Its name or address, as its certificate has it. */
+  id: Type.String({ minLength: 1, maxLength: 253 }),
+  certificate: Pem,
+  /** Of the certificate, as in the network's record. */
+  serial: Type.String({ maxLength: 64 }),
+  /** Of a server alone. */
+  private_key: Type.Optional(Pem),
+});
+export type IkeCredentials = Static<typeof IkeCredentials>;
+
+/** Content of a box of a key of WireGuard, as JSON: base64. Older gateways give no `ike`. */
+export const UnsealedKey = Type.Object({ key: WireguardKey, ike: Type.Optional(IkeCredentials) });
 export type UnsealedKey = Static<typeof UnsealedKey>;
 
 /** Content of a box of a login, as JSON. `version` rises with every change. */

@@ -56,6 +56,8 @@ export interface MachineOptions {
   readonly tools: readonly Tool[];
   /** Shell commands that make mounts visible only in the machine. */
   readonly mounts?: readonly string[];
+  /** It has the network of this machine, and only mounts of its own. */
+  readonly sharesNetwork?: boolean;
 }
 
 /** Merges the environments of several tools; in PATH, folders of single tools come first. */
@@ -80,7 +82,7 @@ const pick = (env: NodeJS.ProcessEnv, name: string): Record<string, string> =>
 
 /** Creates a machine with a loopback interface and these tools. */
 export async function createMachine(scope: Scope, options: MachineOptions): Promise<Machine> {
-  const { name, folder, tools, mounts = [] } = options;
+  const { name, folder, tools, mounts = [], sharesNetwork = false } = options;
   mkdirSync(folder);
   const programs = join(folder, 'bin');
   mkdirSync(programs);
@@ -98,7 +100,7 @@ export async function createMachine(scope: Scope, options: MachineOptions): Prom
   const holder = await startServer({
     name: `${name}'s namespaces`,
     command: 'unshare',
-    args: ['--net', '--mount', '--', 'sh', '-c', script],
+    args: [...(sharesNetwork ? [] : ['--net']), '--mount', '--', 'sh', '-c', script],
     env,
     cwd: folder,
     logFile: join(folder, 'namespace.log'),

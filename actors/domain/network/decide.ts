@@ -127,11 +127,12 @@ const noted = (before: NetworkRecord, after: NetworkRecord): NetworkRecord => ({
 /** Stores the change, and notifies the other partitions if it concerns them. */
 function changed({ network, record: before }: Found, next: NetworkRecord): Turn {
   const after = noted(before, next);
-  const reply = shown('ok', after, network);
+  return answer(shown('ok', after, network), { ...stored(after), effects: toldOf(before, after) });
+}
+
+function toldOf(before: NetworkRecord, after: NetworkRecord): Effect[] {
   const [was, is] = [serverOf(before), serverOf(after)];
-  if (isDeepStrictEqual(was, is)) return answer(reply, stored(after));
-  const effects: Effect[] = [{ kind: 'server', network: after.name, server: is ?? null }];
-  return answer(reply, { ...stored(after), effects });
+  return isDeepStrictEqual(was, is) ? [] : [{ kind: 'server', network: after.name, server: is ?? null }];
 }
 
 export function serve(state: PartitionView, ask: Of<'network.serve'>, context: TurnContext): Turn {
@@ -175,7 +176,7 @@ export function certify(state: PartitionView, ask: Of<'network.certify'>, contex
   if (serial !== ask.replaces) return conflict('changed', 'the certificate was replaced meanwhile; read it again');
   const certificate = sameKey(record[ask.which], ask.certificate);
   const next = noted(record, { ...record, [ask.which]: certificate, updatedAtMs: context.nowMs });
-  return answer(repeatable('ok', next), stored(next));
+  return answer(repeatable('ok', next), { ...stored(next), effects: toldOf(record, next) });
 }
 
 /** Its revocations expire by themselves (sweep.ts). */

@@ -33,10 +33,11 @@ export const networkView = (record: NetworkRecord, allocated: number): NetworkVi
 });
 
 /** The part of it that other partitions need; `undefined` if no host serves it. */
-export function serverOf({ name, host, settings, wireguard }: NetworkRecord): NetworkServer | undefined {
+export function serverOf({ name, host, settings, wireguard, server }: NetworkRecord): NetworkServer | undefined {
   if (host === undefined) return undefined;
   const { wireguard_port: port, mtu, ipv4_pool, ipv6_pool, tenants, routes } = settings;
   const { publicKey: key } = wireguard;
   const internet = leadsOut(routes) ? { internet: true } : {};
-  return { network: name, host, key, port, mtu, ipv4_pool, ipv6_pool, ...internet, tenants };
+  const { serial: certificate } = server;
+  return { network: name, host, key, port, mtu, ipv4_pool, ipv6_pool, ...internet, tenants, certificate };
 }

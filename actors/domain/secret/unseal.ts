@@ -28,7 +28,7 @@ export function unseal(state: PartitionView, ask: Unseal, context: TurnContext):
   return ask.registry === undefined ? refuse('forbidden') : loginFor(tenant, record, ask.registry);
 }
 
-/** The preshared key of a peer, for the host that serves its network. */
+/** The preshared key and the certificate of a peer, for the host that serves its network. */
 export function unsealPeer(
   state: PartitionView,
   ask: Extract<Ask, { type: 'peer.unseal' }>,
@@ -42,10 +42,12 @@ export function unsealPeer(
   const record = records.get(ask.peer);
   if (record === undefined || context.fleet.server(record.network)?.host !== host)
     return refuse('forbidden', 'this host does not serve the network of such a peer');
-  return answer(data('ok', { sealed: record.wireguard.presharedKey }));
+  const { wireguard, localId: id, certificate } = record;
+  const ike = { id, certificate: certificate.pem, serial: certificate.serial };
+  return answer(data('ok', { sealed: wireguard.presharedKey, ike }));
 }
 
-/** The private key of a network, for the host that serves it. */
+/** The private keys and the certificate of a network, for the host that serves it. */
 export function unsealNetwork(
   state: PartitionView,
   ask: Extract<Ask, { type: 'network.unseal' }>,
@@ -56,9 +58,10 @@ export function unsealNetwork(
   if (refusal !== undefined) return refusal;
   const { record, isDamaged } = state.vpn.network(ask.network);
   if (isDamaged) return refuse('internal', 'the record of this network is damaged');
-  return record?.host === host
-    ? answer(data('ok', { sealed: record.wireguard.privateKey }))
-    : refuse('forbidden', 'this host does not serve such a network');
+  if (record?.host !== host) return refuse('forbidden', 'this host does not serve such a network');
+  const { wireguard, settings, server } = record;
+  const ike = { id: settings.endpoint, certificate: server.pem, serial: server.serial, sealed: server.privateKey };
+  return answer(data('ok', { sealed: wireguard.privateKey, ike }));
 }
 
 /** Checks the host in the directory, as for a sync of a host that another owner has. */

@@ -608,6 +608,16 @@ t.test('a host serves a network, and then none', async (t) => {
   t.same(put(settingsOf({ wireguard_port: 7, dns: ['10.0.0.1'] })).changes.effects, [], 'no host needs to know');
   t.match(put(settingsOf({ tenant_network: false })), { code: 'conflict', body: { reason: 'unsupported' } });
 
+  const { server: its } = state.vpn.network(home).record ?? {};
+  if (its === undefined) throw new Error('no network');
+  const certificate = { ...its, serial: 'ab12' };
+  t.match(
+    write(state, { type: 'network.certify', network: home, which: 'server', replaces: its.serial, certificate }).changes
+      .effects,
+    [{ kind: 'server', server: { certificate: 'ab12' } }],
+    'its host gets another certificate',
+  );
+
   const none = [{ kind: 'server', network: home, server: null }];
   t.match(serve(home, null).changes.effects, none);
   t.equal(put(settingsOf({ tenant_network: false })).code, 'ok');
@@ -631,8 +641,13 @@ t.test('keys for the host that serves the network, and for no other', async (t) 
     const preshared = read(state, { type: 'peer.unseal', tenant, peer, by }, nowMs, fleet);
     t.same([network.code, preshared.code], [code, code], `${host} ${user}`);
     if (code !== 'ok') continue;
-    t.same(network.body, { data: { sealed: state.vpn.network(home).record?.wireguard.privateKey } });
-    t.same(preshared.body, { data: { sealed: phone.wireguard.presharedKey } });
+    const { record } = state.vpn.network(home);
+    const { pem: certificate, serial, privateKey } = record?.server ?? {};
+    const ike = { id: record?.settings.endpoint, certificate, serial, sealed: privateKey };
+    t.same(network.body, { data: { sealed: record?.wireguard.privateKey, ike } });
+    const { certificate: its, localId: id, wireguard } = phone;
+    const theirs = { id, certificate: its.pem, serial: its.serial };
+    t.same(preshared.body, { data: { sealed: wireguard.presharedKey, ike: theirs } });
   }
   const other = { type: 'peer.unseal', tenant: bolt, peer, by: { host: h1, user: agentKeyOf(h1) } } as const;
   t.equal(read(state, other, nowMs, fleet).code, 'forbidden', 'of another tenant');

@@ -46,6 +46,8 @@ export interface RigOptions {
   readonly agent?: Record<string, string>;
   /** True to give the host a tenant network, which needs Linux, root and the tool nft. */
   readonly hasNetwork?: boolean;
+  /** Settings of the programs of that network. */
+  readonly net?: Readonly<Record<string, string>>;
 }
 
 export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<Rig> {
@@ -63,7 +65,7 @@ export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<R
     gateway: { ...redis.settings, ...options.gateway },
   });
   const { nats, access, issuer, actors, gateway, baseUrl, metricsUrls } = controlPlane;
-  const network = options.hasNetwork === true ? await networkFor(t, folder, dockerHost) : undefined;
+  const network = options.hasNetwork === true ? await networkFor(t, folder, dockerHost, options.net) : undefined;
   const settings = { ...(network === undefined ? {} : { NET_SOCKET: network.socket }), ...options.agent };
   const hosts = await prepareHosts(t, folder, { baseUrl, issuer, nats: access, dockerHost, settings });
   const agent = await hosts.startAgent(hostKey);
@@ -88,7 +90,12 @@ export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<R
   };
 }
 
-async function networkFor(t: Lifetime, folder: string, dockerHost: string): Promise<TenantNetwork> {
+async function networkFor(
+  t: Lifetime,
+  folder: string,
+  dockerHost: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<TenantNetwork> {
   const network = await startTenantNetwork({
     folder: join(folder, 'network'),
     namespaces: namespacesOf(dockerHost),
@@ -99,7 +106,7 @@ async function networkFor(t: Lifetime, folder: string, dockerHost: string): Prom
       'wireguard-go': await toolHere('wireguard-go'),
     },
     path: process.env['PATH'] ?? '',
-    settings: { NET_INTERVAL: '1s' },
+    settings: { NET_INTERVAL: '1s', ...settings },
   });
   t.teardown(network.stop);
   return network;

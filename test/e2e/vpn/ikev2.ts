@@ -58,12 +58,21 @@ const plugins = [
   ...['openssl', 'kdf', 'gcm', 'kernel-libipsec', 'kernel-netlink', 'socket-default', 'vici', 'updown'],
 ].join(' ');
 
+export interface IkePorts {
+  readonly ike: number;
+  readonly natt: number;
+}
+/** Of every client, unless it is told another one. */
+const usualPorts: IkePorts = { ike: 500, natt: 4500 };
+
 /** Marks the tunnel's own packets, so that a default route into the tunnel does not catch them. */
 const mark = '0x42';
 
-const daemonConf = (socket: string, logFile: string): string => `
+const daemonConf = (socket: string, logFile: string, { ike, natt }: IkePorts): string => `
 charon-systemd {
   load = ${plugins}
+  port = ${ike}
+  port_nat_t = ${natt}
   # A test waits for the outcome of each try.
   retransmit_tries = 2
   retransmit_timeout = 1.0
@@ -141,14 +150,18 @@ secrets {
 }
 `;
 
-export async function startStrongswan(namespace: Machine, files: SwanctlFiles): Promise<Strongswan> {
+export async function startStrongswan(
+  namespace: Machine,
+  files: SwanctlFiles,
+  ports = usualPorts,
+): Promise<Strongswan> {
   const { folder } = namespace;
   const own = join(folder, 'swanctl');
   const socket = `unix://${join(folder, 'vici')}`;
   const conf = join(folder, 'strongswan.conf');
   const env = { STRONGSWAN_CONF: conf, SWANCTL_DIR: own };
   const logFile = join(folder, 'charon.log');
-  writeFileSync(conf, daemonConf(socket, logFile));
+  writeFileSync(conf, daemonConf(socket, logFile, ports));
   const swanctl = (...args: readonly string[]): Promise<Ran> =>
     namespace.run('swanctl', [...args, '--uri', socket], { env });
   const must = (...args: readonly string[]): Promise<Ran> =>

@@ -54,7 +54,7 @@ export async function skipWithoutNetwork(...needed: readonly ToolName[]): Promis
  * strongSwan looks for its plugins in a folder whose name is compiled in. If it is unpacked and not
  * installed, a mount provides that folder inside the namespace only.
  */
-function mountOf({ name, origin, path }: Tool): string[] {
+export function mountOf({ name, origin, path }: Tool): string[] {
   if (name !== 'swanctl' || (origin !== 'cache' && origin !== 'fetched')) return [];
   const prefix = path.replace(/\/usr\/sbin\/swanctl$/, '');
   return [`mount -t overlay longshore -o 'lowerdir=${prefix}/usr/lib:/usr/lib,ro' /usr/lib`];

@@ -19,7 +19,7 @@ const peer = (letter: string, tenant = 'acme', expires_at_ms: number | null = nu
 const draw = (more: Partial<VpnInput>) =>
   vpnOf({
     ...{ here: h1, servers: [server(h1)], peers: [peer('A')], nowMs: 1000 },
-    secretOf: (key) => `secret of ${key}`,
+    secretOf: (key) => ({ key: `secret of ${key}` }),
     ...more,
   });
 
@@ -42,6 +42,21 @@ t.test('the host that serves a network has its key and those of its peers', asyn
   );
 });
 
+t.test('it serves IKEv2 where it has the certificates', async (t) => {
+  const ike = (id: string) => ({ id, certificate: `certificate of ${id}`, serial: '1a' });
+  const secretOf = (key: string) =>
+    key === keyOf('S')
+      ? { key, ike: { ...ike('vpn.example.com'), private_key: 'private' } }
+      : { key, ike: ike('a.office.internal') };
+  const { networks, secrets } = draw({ secretOf, servers: [server(h1, { certificate: '2b' })] });
+  t.same(networks[0]?.server?.ike, {
+    ...{ id: 'vpn.example.com', certificate: 'certificate of vpn.example.com', private_key: 'private' },
+  });
+  t.same(networks[0]?.peers[0]?.ike, { id: 'a.office.internal', certificate: 'certificate of a.office.internal' });
+  t.same(secrets.get(keyOf('S')), { network: office, certificate: '2b' }, 'of the certificate that it has now');
+  t.equal(draw({}).networks[0]?.server?.ike, undefined, 'from a gateway of the last release');
+});
+
 t.test('another host asks for no key, and knows the peers', async (t) => {
   const { networks, secrets } = draw({ servers: [server(h2)] });
   t.match(networks, [{ host: h2, server: null, peers: [{ ipv4: '10.86.0.2', preshared_key: null }] }]);
@@ -50,7 +65,7 @@ t.test('another host asks for no key, and knows the peers', async (t) => {
 
 t.test('without its key a network is not served; without that of a peer, the peer is not', async (t) => {
   t.match(draw({ secretOf: () => undefined }).networks, [{ server: null }]);
-  const others = draw({ secretOf: (key) => (key === keyOf('S') ? 'known' : undefined) });
+  const others = draw({ secretOf: (key) => (key === keyOf('S') ? { key: 'known' } : undefined) });
   t.match(others.networks, [{ server: { private_key: 'known' }, peers: [{ preshared_key: null }] }]);
 });
 

@@ -5,6 +5,8 @@ import type { VpnKeyOf } from '../../../host-agent/network/vpn.ts';
 import { openSealedCache, type SealedKey } from '../../../host-agent/secrets/sealed-cache.ts';
 import { sealKeyOf } from '../../../host-agent/secrets/seal-key.ts';
 import { createValues } from '../../../host-agent/secrets/values.ts';
+import type { NetworkName } from '../../../schemas/ids.ts';
+import { newWireguardKeys } from '../../../lib/wireguard-keys.ts';
 import { quietLog } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { container, id, tenant } from '../support/decisions.ts';
@@ -114,4 +116,32 @@ t.test('a login is asked for each time; the disk serves while nobody answers', a
   say(away);
   t.same(await values.login(who, registry), { kind: 'unknown' });
   t.equal(asked.length, 8);
+});
+
+t.test('the key of a VPN network is asked for again when its certificate is another one', async (t) => {
+  const { values, asked, boxOf, say } = await valuesOf(t);
+  const { publicKey, privateKey: key } = newWireguardKeys();
+  const network = 'office' as NetworkName;
+  const withIke = (serial: string) => ({ key, ike: { id: 'vpn.example.com', certificate: serial, serial } });
+  say(boxOf({ key }));
+  t.same(await values.vpnKey(publicKey, { network }), { kind: 'key', key: { key } }, 'a gateway of the last release');
+  say(away);
+  t.same(
+    await values.vpnKey(publicKey, { network, certificate: '1a' }),
+    { kind: 'key', key: { key } },
+    'from the disk',
+  );
+  for (const serial of ['1a', '2b']) {
+    say(boxOf(withIke(serial)));
+    const known = { kind: 'key', key: withIke(serial) };
+    t.same(await values.vpnKey(publicKey, { network, certificate: serial }), known);
+    say(away);
+    t.same(await values.vpnKey(publicKey, { network, certificate: serial }), known, 'once');
+    t.same(await values.vpnKey(publicKey, { network, certificate: '3c' }), known, 'what it has serves meanwhile');
+  }
+  t.same(
+    asked,
+    Array.from({ length: 6 }, () => ({ network })),
+    'the ask names no certificate',
+  );
 });

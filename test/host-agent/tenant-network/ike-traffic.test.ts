@@ -28,7 +28,7 @@ t.test('each byte is counted once', async (t) => {
   traffic.note([seen('a', '2 bb', 1)], true);
   t.equal(rxOf(traffic), 16, 'over associations');
   traffic.note([seen('a', '2 bb', 0)], false);
-  t.equal(rxOf(traffic), 16, 'one that is told of too late');
+  t.equal(rxOf(traffic), 16, 'an older count that comes late');
   traffic.store();
 
   await t.test('over restarts', (t) => {

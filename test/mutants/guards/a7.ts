@@ -89,7 +89,7 @@ export const a7: readonly Guard[] = [
     name: 'keys of a VPN network for every host',
     guard: 'Only the host that serves a VPN network gets its private key (ADR 52)',
     file: 'actors/domain/secret/unseal.ts',
-    changes: [{ in: 'unsealNetwork', always: 'record?.host === host' }],
+    changes: [{ in: 'unsealNetwork', never: 'record?.host !== host' }],
     killedBy: 'test/actors/domain/network.test.ts',
   },
   {

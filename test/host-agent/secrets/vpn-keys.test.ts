@@ -1,0 +1,39 @@
+import t from 'tap';
+import { VpnKeys } from '../../../host-agent/secrets/vpn-keys.ts';
+import type { KeyValue } from '../../../host-agent/secrets/values.ts';
+import type { NetworkName } from '../../../schemas/ids.ts';
+import { quietLog } from '../../actors/support.ts';
+
+const network = 'office' as NetworkName;
+const withIke = (serial: string): KeyValue => ({
+  kind: 'key',
+  key: { key: 'secret', ike: { id: 'vpn.example.com', certificate: `certificate ${serial}`, serial } },
+});
+
+t.test('a certificate that is replaced serves until the other one is here, which is asked for once', async (t) => {
+  let given = withIke('1a');
+  let asked = 0;
+  let came = 0;
+  const keys = new VpnKeys({
+    values: {
+      vpnKey: () => {
+        asked++;
+        return Promise.resolve(given);
+      },
+    },
+    log: quietLog,
+  });
+  const want = async (certificate: string): Promise<string | undefined> => {
+    keys.want(new Map([['public', { network, certificate }]]), () => came++);
+    await keys.tried(1000);
+    return keys.of('public')?.ike?.serial;
+  };
+  t.equal(await want('1a'), '1a');
+  t.equal(await want('1a'), '1a');
+  t.same([asked, came], [1, 1]);
+  t.equal(await want('2b'), '1a', 'the gateway does not have it yet');
+  t.same([asked, came], [2, 1], 'and what came is no news');
+  given = withIke('2b');
+  t.equal(await want('2b'), '2b');
+  t.same([asked, came], [3, 2]);
+});
