@@ -1,6 +1,7 @@
 /**
  * The cost of clients that watch a tenant, to its owner and to their gateway: of a change, and of a
- * snapshot of all. An owner's memory and a gateway's streams in one process, without NATS and sockets.
+ * snapshot of all. An owner's memory and a gateway's streams in one process, without NATS and
+ * sockets.
  */
 import { setImmediate } from 'node:timers/promises';
 import { Registry } from 'prom-client';

@@ -44,6 +44,8 @@ const netCallMs = 10 * seconds;
 /** The time that a start waits for `longshore-net` to be there, and between two attempts. */
 const netPatienceMs = 2 * seconds;
 const netRetryMs = 100;
+/** The wait of a new agent for the keys of peers that an earlier one let in. */
+const vpnKeysPatienceMs = 15 * seconds;
 /** The longest wait for the end of a peer, which may be later than a timer can count. */
 const vpnEndLookMs = 1 * hours;
 
@@ -190,7 +192,7 @@ export class TenantNetwork {
     this.#drawVpn();
     if (!this.#isKnown) {
       // Without their keys, peers that an earlier run of the agent let in would be disconnected.
-      await this.#parts.vpnKeys.tried(netPatienceMs);
+      await this.#parts.vpnKeys.tried(vpnKeysPatienceMs);
       this.#drawVpn();
     }
     this.#isKnown = true;

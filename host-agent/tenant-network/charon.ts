@@ -57,11 +57,11 @@ export class Charon {
   readonly #ending = new AbortController();
   #wanted: IkeWanted = nothing;
   #client: ViciClient | undefined;
-  /** What this connection to the daemon has given it: by name, the text of each. */
+  /** The text of everything that this connection has loaded into the daemon, by name. */
   #given: Record<Held, Map<string, string>> = { keys: new Map(), pools: new Map(), connections: new Map() };
   /** Ids by which the daemon knows private keys. */
   readonly #keyIds = new Map<string, string>();
-  /** What it lists, while it does. */
+  /** The daemon's answers to a list that is under way. */
   #listed: ReadSection[] = [];
   /** An earlier run may have left it. */
   #hasStandIn = true;
@@ -73,7 +73,7 @@ export class Charon {
     this.#options = options;
   }
 
-  /** Why devices do not connect by IKEv2; null: they may, or none is to. */
+  /** The reason why devices do not connect by IKEv2; `null` if they may, or if none is to. */
   get message(): string | null {
     return this.#message;
   }

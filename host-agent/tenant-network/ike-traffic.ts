@@ -1,5 +1,5 @@
 /**
- * What devices have sent by IKEv2, added up by peer: strongSwan counts each association by itself,
+ * The traffic of devices by IKEv2, added up by peer: strongSwan counts each association by itself,
  * and a device gets another one every two hours. It is kept on disk with how far each association
  * is counted, so that each byte is counted once over restarts of this program.
  */

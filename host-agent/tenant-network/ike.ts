@@ -1,5 +1,5 @@
 /**
- * What strongSwan is to have for the VPN networks that this host serves: a connection and pools for
+ * strongSwan's configuration for the VPN networks that this host serves: a connection and pools for
  * each peer, so that each has its own address. A peer is known by the certificate that its files
  * have: whose key it holds, not who has signed it, so that a key that was replaced is nobody's at
  * once, without a revocation list. Pure.
@@ -28,7 +28,7 @@ const searchDomain = '25';
 const commonPrefix = 'longshore:';
 export const namesOf = (router: string): string => `${commonPrefix}${router}:`;
 
-/** Whether it is of a `longshore-net` that has another router namespace. */
+/** `true` if it belongs to a `longshore-net` with another router namespace. */
 export const isForeign = (name: string, router: string): boolean =>
   name.startsWith(commonPrefix) && !name.startsWith(namesOf(router));
 
@@ -72,14 +72,15 @@ export function ikeWanted({ ranges, vpn }: Pick<DesiredNetwork, 'ranges' | 'vpn'
   const owners = new Map<string, IkeOwner>();
   const networks: string[] = [];
   const ownAddresses = new Set<string>();
-  for (const { name, server, pools: own, peers } of vpn) {
+  for (const { name, server, internet, pools: own, peers } of vpn) {
     const ike = server?.ike;
     if (ike === undefined) continue;
     networks.push(name);
     keys.set(`${prefix}${name}`, loaded({ type: 'any', data: ike.private_key }));
     const hasIpv6 = own.some((pool) => pool.includes(':'));
     const inFamily = (range: string | null): range is string => range !== null && (hasIpv6 || !range.includes(':'));
-    const reached = [ranges.ipv4, ranges.ipv6, ...own].filter(inFamily);
+    const led = internet === true ? ['0.0.0.0/0', '::/0'] : [ranges.ipv4, ranges.ipv6, ...own];
+    const reached = led.filter(inFamily);
     const served = [ranges.ipv4, ranges.ipv6].filter(inFamily);
     const dns = [...resolverAddresses(served, 0), ...resolverAddresses(served, 1)];
     for (const address of [...resolverAddresses(served, 0), ...own.flatMap(serverAddressOf)]) ownAddresses.add(address);

@@ -53,7 +53,7 @@ export const VpnNetwork = Type.Object({
       port: Type.Integer({ minimum: 1, maximum: 65_535 }),
       mtu: nullable(Type.Integer({ minimum: 1280, maximum: 9216 })),
       private_key: WireguardKey,
-      /** What serves IKEv2; absent: it is not here. */
+      /** The keys for IKEv2; absent if they are not here. */
       ike: Type.Optional(Type.Object({ ...ikeIdentity, private_key: IkeCredentials.properties.certificate })),
     }),
   ),
@@ -68,7 +68,7 @@ export const VpnNetwork = Type.Object({
        * `null` if another host serves it, or if it is not here yet; the peer then does not connect.
        */
       preshared_key: nullable(WireguardKey),
-      /** How it is known in IKEv2; absent: it is not here, or another host serves the network. */
+      /** Its identity in IKEv2; absent if it is not here, or if another host serves the network. */
       ike: Type.Optional(Type.Object(ikeIdentity)),
     }),
   ),

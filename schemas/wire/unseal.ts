@@ -122,7 +122,7 @@ export type UnsealedSecret = Static<typeof UnsealedSecret>;
 
 const Pem = Type.String({ minLength: 1, maxLength: pemChars });
 
-/** How a VPN server, or a peer of it, is known in IKEv2. */
+/** The identity of a VPN server, or of one of its peers, in IKEv2. */
 export const IkeCredentials = Type.Object({
   /** Its name or address, as its certificate has it. */
   id: Type.String({ minLength: 1, maxLength: 253 }),

@@ -20,7 +20,7 @@ const pageSize = 500;
 /** Far more than a run writes; a cursor that turns in a circle ends here. */
 const pagesMax = 1_000;
 
-/** What a write is as an event. */
+/** A write as an event. */
 const types: Readonly<Partial<Record<RequestKind, EventType>>> = {
   create: 'created',
   start: 'start_requested',
@@ -62,7 +62,7 @@ function containerOf({ request, result }: Operation): string | undefined {
   return 'id' in request ? request.id : undefined;
 }
 
-/** What is wrong with the events of one container, oldest first. */
+/** Faults in the events of one container, oldest first. */
 function faultsOfOne(id: string, events: readonly Told[], wanted: number | undefined): string[] {
   const faults: string[] = [];
   let last = 0;
@@ -78,7 +78,7 @@ function faultsOfOne(id: string, events: readonly Told[], wanted: number | undef
 }
 
 /**
- * What is wrong with the events of one tenant.
+ * Faults in the events of one tenant.
  * @param events oldest first
  * @param generations of the containers that exist
  * @param forgotten events of then may be missing

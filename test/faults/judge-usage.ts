@@ -37,7 +37,7 @@ async function usedBy(ask: Ask): Promise<Map<string, number>> {
 }
 
 /**
- * What is wrong with the usage of some containers.
+ * Faults in the usage of some containers.
  * @param usedMs by container
  * @param nowMs when it was asked for, by the engine's clock
  * @param forgotten by the same clock: of what ran then, some may be missing

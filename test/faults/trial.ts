@@ -95,10 +95,10 @@ interface Injected {
   readonly injection: Injection;
   readonly graceful: readonly string[];
   readonly unrecovered: readonly string[];
-  /** What contradicts the promise of its kind. */
+  /** Facts that contradict the promise of its kind. */
   readonly promise: string | undefined;
   readonly faults: readonly string[];
-  /** What streams may have lost. */
+  /** The times of which streams may have lost messages. */
   readonly forgotten: readonly Span[];
   readonly operations: readonly Operation[];
 }

@@ -21,7 +21,7 @@ const lengthBytes = 4;
 
 export type Packet =
   | { readonly kind: 'response'; readonly message: ReadSection }
-  /** What was registered for is told from now on. */
+  /** The registered events are sent from now on. */
   | { readonly kind: 'confirmed' }
   /** The daemon knows no such command, or no such event. */
   | { readonly kind: 'unknown' }

@@ -1,5 +1,5 @@
 /**
- * What makes a container as large as the API allows: variables and a command that show whether they
+ * The filling of a container that is as large as the API allows: variables and a command that show whether they
  * are whole, and made from one number. Pure.
  */
 import { KiB } from '../../../schemas/limits/units.ts';
@@ -34,7 +34,7 @@ export function fillingIn(env: Readonly<Record<string, string>>): number | undef
   return variables.every((name) => env[name] === whole[name]) ? filling : damaged;
 }
 
-/** Whether a command is of the number that the variables are of. */
+/** `true` if command and variables are of the same number. */
 export function isFilledAlike(env: Readonly<Record<string, string>>, command: readonly string[] = []): boolean {
   const filling = fillingIn(env);
   const wanted = filling === undefined ? [] : commandOf(filling);

@@ -12,7 +12,7 @@ export interface Version {
   readonly tag: string;
   readonly cpuMillis: number;
   readonly memBytes: number;
-  /** What its large variables are made from (filling.ts); absent: it has none. */
+  /** The number that its large variables are made from (filling.ts); absent if it has none. */
   readonly filling?: number;
 }
 

@@ -18,7 +18,7 @@ export interface Injected {
   readonly note?: string;
   /** Descriptions of what was wrong while the fault lasted. */
   readonly faults?: readonly string[];
-  /** What streams were told in this time may be missing in them for good (ADR 48). */
+  /** Messages of this time may be missing in streams for good (ADR 48). */
   readonly forgets?: Span;
   /** Requests of the fault itself, whose lines the audit must have. */
   readonly operations?: readonly Operation[];
@@ -34,7 +34,7 @@ export interface FaultKind {
   readonly isGraceful?: true;
   /** Every tenant is served while it lasts. */
   readonly isServed?: true;
-  /** What holds of this fault, as a judgement; its own faults contradict it. */
+  /** The promise about this fault, as a judgement; its own faults contradict it. */
   readonly promise?: string;
   plan(random: Random, actors: readonly ['a1', ...'a2'[]]): Planned;
 }

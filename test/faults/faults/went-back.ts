@@ -13,7 +13,8 @@ import { bucketPrefix, buckets, bucketStream, keys } from '../../../schemas/reco
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
 import { askMs, untilReplicated } from '../world/streams.ts';
-import type { NatsPlaceName, World } from '../world/world.ts';
+import type { NatsPlaceName } from '../world/streams.ts';
+import type { World } from '../world/world.ts';
 import { loadFrom } from './disk.ts';
 import { between, type FaultKind } from './fault.ts';
 import { targetOf } from './streams.ts';
@@ -82,7 +83,7 @@ const oneBack: FaultKind = {
   },
 };
 
-/** What must be the same at the copy and at its return: members, and when each took what it has. */
+/** The facts that must be the same at the copy and at its return: members, and their takeovers. */
 async function ownersOf({ nc, members }: World): Promise<string> {
   const revisionOf = async (bucket: string, key: string): Promise<number> =>
     (await readLast(nc, bucketStream(bucket), bucketPrefix(bucket) + key, askMs)).revision;
@@ -98,7 +99,7 @@ async function ownersOf({ nc, members }: World): Promise<string> {
 const actorsOf = ({ processes }: World) => (['a1', 'a2'] as const).filter((place) => processes.has(place));
 
 /**
- * Whether no event and no line waits for a stream that was away: it would come late, and so be lost
+ * `true` if no event and no line waits for a stream that was away: it would come late, and so be lost
  * with the store.
  */
 async function isTold(world: World): Promise<boolean> {
@@ -107,7 +108,7 @@ async function isTold(world: World): Promise<boolean> {
   return parked.length > 0 && parked.every(([, value]) => Number(value) === 0);
 }
 
-/** What actors processes log from now on. */
+/** The log of the actors processes from now on. */
 function listenTo(world: World) {
   const { folder } = world;
   const logs = actorsOf(world)
@@ -145,7 +146,7 @@ async function noticedBy(logs: ReturnType<typeof listenTo>): Promise<string[]> {
 }
 
 /**
- * What was answered up to this long before a copy may be in no stream at that time: a checkpoint
+ * Writes that were answered up to this long before a copy may be in no stream at that time: a checkpoint
  * brings events and lines, and an agent reads logs a little later than they are written.
  */
 const untoldMs = 10_000;

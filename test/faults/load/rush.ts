@@ -13,7 +13,7 @@ import { callOf, resultOf } from './requests.ts';
 
 export interface Rush {
   readonly operations: readonly Operation[];
-  /** How many were refused because there was no room. */
+  /** The number that was refused because there was no room. */
   refused(): number;
   /** Resolves to the answers that such a tenant must not get, in words. */
   stop(): Promise<string[]>;

@@ -4,7 +4,8 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { buckets, bucketStream, journalBuckets, streams } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
-import type { NatsPlaceName } from './world.ts';
+
+export type NatsPlaceName = 'n1' | 'n2' | 'n3';
 
 export const askMs = 2_000;
 

@@ -19,13 +19,12 @@ import type { Scope } from '../../support/machine.ts';
 import { startTroubledEngine, type TroubledEngine } from '../engine/engine.ts';
 import { membersOf, type Member } from './members.ts';
 import { layWire, type Place, type Wire } from './wire.ts';
-import { leaderIn, managerOf } from './streams.ts';
+import { leaderIn, managerOf, type NatsPlaceName } from './streams.ts';
 import { supervise, type Controlled } from './supervise.ts';
 import { unluckyTenant } from '../load/tenants.ts';
 
 export const programPlaces = ['a1', 'a2', 'g1', 'g2', 'h1'] as const;
 export type ProgramPlace = (typeof programPlaces)[number];
-export type NatsPlaceName = 'n1' | 'n2' | 'n3';
 
 export interface Gateway {
   readonly place: 'g1' | 'g2';
