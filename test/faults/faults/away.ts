@@ -10,7 +10,7 @@ import { startRush } from '../load/rush.ts';
 import { tenants } from '../load/tenants.ts';
 import { allStreams, changeStream, leaderIn, managerOf, untilReplicated } from '../world/streams.ts';
 import type { Controlled } from '../world/supervise.ts';
-import type { NatsPlaceName } from '../world/streams.ts';
+import type { NatsPlaceName } from '../world/wire.ts';
 import type { World } from '../world/world.ts';
 import { between, type FaultKind, type Injected } from './fault.ts';
 

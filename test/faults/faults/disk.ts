@@ -7,7 +7,7 @@ import { closeSync, ftruncateSync, openSync, readdirSync, readSync, statSync, wr
 import { join } from 'node:path';
 import type { Random } from '../../actors/support/random.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
-import type { NatsPlaceName } from '../world/streams.ts';
+import type { NatsPlaceName } from '../world/wire.ts';
 import type { World } from '../world/world.ts';
 import { targetOf } from './streams.ts';
 import { between, type FaultKind } from './fault.ts';

@@ -13,7 +13,7 @@ import { bucketPrefix, buckets, bucketStream, keys } from '../../../schemas/reco
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
 import { askMs, untilReplicated } from '../world/streams.ts';
-import type { NatsPlaceName } from '../world/streams.ts';
+import type { NatsPlaceName } from '../world/wire.ts';
 import type { World } from '../world/world.ts';
 import { loadFrom } from './disk.ts';
 import { between, type FaultKind } from './fault.ts';

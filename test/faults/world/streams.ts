@@ -4,8 +4,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { buckets, bucketStream, journalBuckets, streams } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
-
-export type NatsPlaceName = 'n1' | 'n2' | 'n3';
+import type { NatsPlaceName } from './wire.ts';
 
 export const askMs = 2_000;
 

@@ -11,6 +11,7 @@ import { createMachine, type Machine, type Scope } from '../../support/machine.t
 
 export const places = ['n1', 'n2', 'n3', 'a1', 'a2', 'g1', 'g2', 'h1'] as const;
 export type Place = (typeof places)[number];
+export type NatsPlaceName = Extract<Place, `n${number}`>;
 /** The clients run in this process, at the router. */
 export type End = Place | 'clients';
 /** One direction; the way back is another pair. */

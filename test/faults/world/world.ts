@@ -18,8 +18,8 @@ import { createRandom, type Random } from '../../actors/support/random.ts';
 import type { Scope } from '../../support/machine.ts';
 import { startTroubledEngine, type TroubledEngine } from '../engine/engine.ts';
 import { membersOf, type Member } from './members.ts';
-import { layWire, type Place, type Wire } from './wire.ts';
-import { leaderIn, managerOf, type NatsPlaceName } from './streams.ts';
+import { layWire, type NatsPlaceName, type Place, type Wire } from './wire.ts';
+import { leaderIn, managerOf } from './streams.ts';
 import { supervise, type Controlled } from './supervise.ts';
 import { unluckyTenant } from '../load/tenants.ts';
 
