@@ -37,7 +37,7 @@ function networkOf(cidr: string | null): Cidr | undefined {
   return parseCidr(`${formatAddress(4, (host.base >> shift) << shift)}/${prefix}`);
 }
 
-/** strongSwan’s interface; `longshore-net` leaves one with the resolvers' addresses in its place. */
+/** strongSwan’s interface; `longshore-net` leaves one with resolvers' addresses in its place. */
 const ipsecName = /^ipsec\d+$/;
 
 /** The networks that this machine uses now. */

@@ -1,6 +1,6 @@
 /**
- * The filling of a container that is as large as the API allows: variables and a command that show whether they
- * are whole, and made from one number. Pure.
+ * The filling of a container that is as large as the API allows: variables and a command that show
+ * whether they are whole, and made from one number. Pure.
  */
 import { KiB } from '../../../schemas/limits/units.ts';
 

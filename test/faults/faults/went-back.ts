@@ -99,8 +99,8 @@ async function ownersOf({ nc, members }: World): Promise<string> {
 const actorsOf = ({ processes }: World) => (['a1', 'a2'] as const).filter((place) => processes.has(place));
 
 /**
- * `true` if no event and no line waits for a stream that was away: it would come late, and so be lost
- * with the store.
+ * `true` if no event and no line waits for a stream that was away: it would come late, and so be
+ * lost with the store.
  */
 async function isTold(world: World): Promise<boolean> {
   const all = await Promise.all(actorsOf(world).map((place) => world.metricsOf(place)));
@@ -146,8 +146,8 @@ async function noticedBy(logs: ReturnType<typeof listenTo>): Promise<string[]> {
 }
 
 /**
- * Writes that were answered up to this long before a copy may be in no stream at that time: a checkpoint
- * brings events and lines, and an agent reads logs a little later than they are written.
+ * Writes that were answered up to this long before a copy may be in no stream at that time: a
+ * checkpoint brings events and lines, and an agent reads logs a little later than they are written.
  */
 const untoldMs = 10_000;
 
