@@ -105,8 +105,10 @@ export async function openSealedCache(
 
   return {
     get: async (key) => {
+      const name = sealedFileName(key);
+      await turns.get(name);
       try {
-        return (await readIfPresent(pathOf(sealedFileName(key))))?.toString('latin1');
+        return (await readIfPresent(pathOf(name)))?.toString('latin1');
       } catch (error) {
         log.warn('sealed_value_unreadable', { error });
         return undefined;
@@ -120,7 +122,9 @@ export async function openSealedCache(
     prune: async (wanted) => {
       if (wanted === undefined) return;
       const kept = new Set(wanted.map(sealedFileName));
-      for (const name of [...bytesOf.keys()]) if (!kept.has(name)) await inTurn(name, () => remove(name));
+      // All take their turns now, so that none removes what is put meanwhile.
+      const unwanted = [...bytesOf.keys()].filter((name) => !kept.has(name));
+      await Promise.all(unwanted.map((name) => inTurn(name, () => remove(name))));
     },
   };
 }

@@ -34,7 +34,9 @@ export type Content =
   { readonly kind: 'value'; readonly bytes: Buffer } | { readonly kind: 'missing'; readonly why: string };
 
 export type KeyValue =
-  { readonly kind: 'key'; readonly key: UnsealedKey } | { readonly kind: 'missing'; readonly why: string };
+  | { readonly kind: 'key'; readonly key: UnsealedKey }
+  /** `isFinal`: the control plane has answered that the host does not get it. */
+  | { readonly kind: 'missing'; readonly why: string; readonly isFinal: boolean };
 
 export type Login =
   | { readonly kind: 'login'; readonly login: UnsealedLogin; /** The newest there is. */ readonly isCurrent: boolean }
@@ -130,16 +132,19 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
     decode: (bytes: Uint8Array) => T,
     what: Needed | VpnKeyOf,
     isEnough: (known: T) => boolean = () => true,
-  ): Promise<{ readonly value: T } | { readonly why: string }> => {
+  ): Promise<{ readonly value: T } | { readonly why: string; readonly isFinal: boolean }> => {
     const known = await kept(of, decode);
     if (known !== undefined && isEnough(known)) return { value: known };
     const answer = await unseal(what);
-    if (answer.kind !== 'box') return known === undefined ? { why: answer.message } : { value: known };
-    if (answer.box === null) return { why: 'the control plane does not have it' };
+    if (answer.kind !== 'box') {
+      const missing = { why: answer.message, isFinal: answer.kind === 'refused' };
+      return known === undefined ? missing : { value: known };
+    }
+    if (answer.box === null) return { why: 'the control plane does not have it', isFinal: true };
     const given = opened(answer.box, decode);
     if (given === undefined) {
       damaged(of);
-      return { why: 'what the control plane sent cannot be opened' };
+      return { why: 'what the control plane sent cannot be opened', isFinal: true };
     }
     await sealedCache.put(of, answer.box);
     return { value: given };
@@ -156,7 +161,7 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
     const isEnough = ({ ike }: UnsealedKey): boolean =>
       ike !== undefined && (certificate === undefined || ike.serial === certificate);
     const got = await obtained({ publicKey }, decodeKey, what, isEnough);
-    return 'why' in got ? { kind: 'missing', why: got.why } : { kind: 'key', key: got.value };
+    return 'why' in got ? { kind: 'missing', ...got } : { kind: 'key', key: got.value };
   };
 
   return {

@@ -10,6 +10,9 @@ import type { UnsealedKey } from '../../schemas/wire/unseal.ts';
 import type { SealedKey } from './sealed-cache.ts';
 import type { Values } from './values.ts';
 
+/** The pause before the control plane is asked again for keys that it did not answer for. */
+const retryMs = 250;
+
 export interface VpnKeysParts {
   readonly values: Pick<Values, 'vpnKey'>;
   readonly log: Log;
@@ -19,8 +22,11 @@ export class VpnKeys implements KnownSecrets {
   readonly #parts: VpnKeysParts;
   readonly #secrets = new Map<string, UnsealedKey>();
   #wanted: ReadonlyMap<string, VpnKeyOf> = new Map();
+  #onCame: () => void = () => {};
   #asking: Promise<void> | undefined;
   #why: string | undefined;
+  /** `true` if the control plane did not answer for one that is lacking. */
+  #isUnanswered = false;
 
   constructor(parts: VpnKeysParts) {
     this.#parts = parts;
@@ -36,9 +42,10 @@ export class VpnKeys implements KnownSecrets {
 
   want(wanted: ReadonlyMap<string, VpnKeyOf>, onCame: () => void): void {
     this.#wanted = wanted;
+    this.#onCame = onCame;
     for (const key of this.#secrets.keys()) if (!wanted.has(key)) this.#secrets.delete(key);
     const lacking = [...wanted].filter(([key, of]) => !suffices(this.#secrets.get(key), of));
-    if (lacking.length === 0) this.#why = undefined;
+    if (lacking.length === 0) [this.#why, this.#isUnanswered] = [undefined, false];
     if (lacking.length === 0 || this.#asking !== undefined) return;
     this.#asking = this.#ask(lacking).then((came) => {
       this.#asking = undefined;
@@ -50,8 +57,18 @@ export class VpnKeys implements KnownSecrets {
 
   async tried(waitMs: number): Promise<void> {
     const late = new AbortController();
-    await Promise.race([this.#asking, sleep(waitMs, late.signal)]);
+    await Promise.race([this.#answered(late.signal), sleep(waitMs, late.signal)]);
     late.abort();
+  }
+
+  /** An agent that has just started may not be connected yet, so it asks again. */
+  async #answered(late: AbortSignal): Promise<void> {
+    await this.#asking;
+    while (this.#isUnanswered && !late.aborted) {
+      await sleep(retryMs, late);
+      this.want(this.#wanted, this.#onCame);
+      await this.#asking;
+    }
   }
 
   /** The keys whose secrets the disk has to keep. */
@@ -62,11 +79,13 @@ export class VpnKeys implements KnownSecrets {
   async #ask(lacking: readonly (readonly [string, VpnKeyOf])[]): Promise<number> {
     let came = 0;
     let why: string | undefined;
+    let isUnanswered = false;
     await Promise.all(
       lacking.map(async ([publicKey, of]) => {
         const given = await this.#parts.values.vpnKey(publicKey, of);
         if (given.kind === 'missing') {
           why = given.why;
+          isUnanswered ||= !given.isFinal;
           this.#parts.log.debug('vpn_key_missing', { ...of, why });
         } else if (!isDeepStrictEqual(given.key, this.#secrets.get(publicKey))) {
           this.#secrets.set(publicKey, given.key);
@@ -74,7 +93,7 @@ export class VpnKeys implements KnownSecrets {
         }
       }),
     );
-    this.#why = why;
+    [this.#why, this.#isUnanswered] = [why, isUnanswered];
     return came;
   }
 }

@@ -54,7 +54,7 @@ async function start(t: Test, kept = (): Promise<void> => Promise.resolve()) {
     engine: { inspect },
     wayOut: () => Promise.resolve(undefined),
     vpnKeys: new VpnKeys({
-      values: { vpnKey: () => Promise.resolve({ kind: 'missing', why: 'none' }) },
+      values: { vpnKey: () => Promise.resolve({ kind: 'missing', why: 'none', isFinal: true }) },
       log: quietLog,
     }),
     kept,

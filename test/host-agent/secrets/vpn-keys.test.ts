@@ -37,3 +37,21 @@ t.test('a certificate that is replaced serves until the other one is here, which
   t.equal(await want('2b'), '2b');
   t.same([asked, came], [3, 2]);
 });
+
+t.test('keys for which the control plane does not answer are asked for until the time is over', async (t) => {
+  const answers: KeyValue[] = [
+    { kind: 'missing', why: 'no connection', isFinal: false },
+    { kind: 'missing', why: 'no connection', isFinal: false },
+    withIke('1a'),
+  ];
+  const refused: KeyValue = { kind: 'missing', why: 'not of this host', isFinal: true };
+  const keys = new VpnKeys({ values: { vpnKey: () => Promise.resolve(answers.shift() ?? refused) }, log: quietLog });
+  let came = 0;
+  keys.want(new Map([['public', { network }]]), () => came++);
+  await keys.tried(60_000);
+  t.equal(keys.of('public')?.key, 'secret');
+  t.equal(came, 1);
+  keys.want(new Map([['other', { network }]]), () => came++);
+  await keys.tried(60_000);
+  t.equal(keys.why, 'not of this host', 'one that is refused ends the wait');
+});
