@@ -2,71 +2,76 @@
 import type { ContainerId, PeerId } from '../../schemas/ids.ts';
 import type { ListCursor } from '../../schemas/api/cursor.ts';
 
-/** So many new items are each put into their places; more are sorted with all. */
-const fewItems = 32;
+/** A list is in parts of so many items at most: a change moves those of one part alone. */
+const partItems = 512;
 
-/**
- * Items in order, to be read from any place. Each is added once. New ones are mostly the last;
- * others are put into their places by the next read.
- */
+/** Items in order, to be read from any place. Each is added once; most are the last then. */
 export class Ordered<T> {
   readonly #compare: (one: T, other: T) => number;
-  readonly #items: T[] = [];
-  #late: T[] = [];
+  /** None is empty. */
+  readonly #parts: T[][] = [];
 
   constructor(compare: (one: T, other: T) => number) {
     this.#compare = compare;
   }
 
   add(item: T): void {
-    const last = this.#items.at(-1);
-    if (last === undefined || this.#compare(last, item) <= 0) this.#items.push(item);
-    else this.#late.push(item);
-  }
-
-  #order(): void {
-    const late = this.#late;
-    this.#late = [];
-    if (late.length > fewItems) {
-      for (const item of late) this.#items.push(item);
-      this.#items.sort(this.#compare);
-    } else {
-      for (const item of late)
-        this.#items.splice(
-          this.#indexOf((other) => this.#compare(other, item) < 0),
-          0,
-          item,
-        );
+    const last = this.#parts.at(-1);
+    const isLast = last === undefined || this.#compare(last.at(-1) as T, item) <= 0;
+    const [at, index] = isLast
+      ? [this.#parts.length - 1, last?.length ?? 0]
+      : this.#placeOf((other) => this.#compare(other, item) < 0);
+    const part = this.#parts[at];
+    if (part === undefined) {
+      this.#parts.push([item]);
+      return;
     }
+    part.splice(index, 0, item);
+    if (part.length > partItems) this.#parts.splice(at + 1, 0, part.splice(partItems / 2));
   }
 
   delete(item: T): void {
-    const at = this.#indexOf((other) => this.#compare(other, item) < 0);
-    const found = this.#items[at];
-    if (found !== undefined && this.#compare(found, item) === 0) this.#items.splice(at, 1);
+    const [at, index] = this.#placeOf((other) => this.#compare(other, item) < 0);
+    const part = this.#parts[at];
+    if (part === undefined || this.#compare(part[index] as T, item) !== 0) return;
+    part.splice(index, 1);
+    if (part.length === 0) this.#parts.splice(at, 1);
   }
 
   /** Items from the first that is not below the place. */
   *from(isBelow: (item: T) => boolean): Generator<T, void, void> {
-    for (let at = this.#indexOf(isBelow); at < this.#items.length; at++) yield this.#items[at] as T;
+    const [first, start] = this.#placeOf(isBelow);
+    for (let at = first; at < this.#parts.length; at++) {
+      const part = this.#parts[at] as T[];
+      for (let index = at === first ? start : 0; index < part.length; index++) yield part[index] as T;
+    }
   }
 
   /** Items backwards, from the last that is below the place. */
   *before(isBelow: (item: T) => boolean): Generator<T, void, void> {
-    for (let at = this.#indexOf(isBelow) - 1; at >= 0; at--) yield this.#items[at] as T;
+    const [last, end] = this.#placeOf(isBelow);
+    for (let at = last; at >= 0; at--) {
+      const part = this.#parts[at] ?? [];
+      for (let index = (at === last ? end : part.length) - 1; index >= 0; index--) yield part[index] as T;
+    }
   }
 
-  /** The index of the first item that is not below the place. */
-  #indexOf(isBelow: (item: T) => boolean): number {
-    if (this.#late.length > 0) this.#order();
-    let [low, high] = [0, this.#items.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (isBelow(this.#items[middle] as T)) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+  /** The part of the first item that is not below the place, and its index there. */
+  #placeOf(isBelow: (item: T) => boolean): readonly [at: number, index: number] {
+    const at = firstNot(this.#parts, (part) => isBelow(part.at(-1) as T));
+    return [at, firstNot(this.#parts[at] ?? [], isBelow)];
   }
+}
+
+/** The index of the first that is not below, by a binary search. */
+function firstNot<T>(items: readonly T[], isBelow: (item: T) => boolean): number {
+  let [low, high] = [0, items.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isBelow(items[middle] as T)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** An item of a list. */

@@ -1,7 +1,7 @@
 /** Lists in their order: what is read of them from any place, and how much of them is looked at. */
 import fc from 'fast-check';
 import t from 'tap';
-import { List, isBefore } from '../../../actors/domain/order.ts';
+import { List, Ordered, isBefore } from '../../../actors/domain/order.ts';
 import * as decide from '../../../actors/domain/container/decide.ts';
 import { find } from '../../../actors/domain/container/find.ts';
 import { encodeCursor } from '../../../schemas/api/cursor.ts';
@@ -30,6 +30,57 @@ t.test('a list is read from any place in both directions, whatever came and went
       t.same([...list.newestFirst(place)], ordered.filter((item) => isBefore(item, place)).reverse());
     }),
   );
+  t.end();
+});
+
+t.test('a huge list costs each change and each read a few comparisons, in whatever order items come', (t) => {
+  let comparisons = 0;
+  const most = 40;
+  const list = new Ordered<number>((one, other) => {
+    comparisons++;
+    return one - other;
+  });
+  const costOf = (work: () => void): number => {
+    comparisons = 0;
+    work();
+    return comparisons;
+  };
+  const count = 20_011;
+  // A prime, so each number comes once.
+  const shuffled = Array.from({ length: count }, (_, index) => (index * 7919) % count);
+  let dearest = 0;
+  for (const item of shuffled)
+    dearest = Math.max(
+      dearest,
+      costOf(() => list.add(item)),
+    );
+  for (const item of shuffled) {
+    if (item % 3 === 0)
+      dearest = Math.max(
+        dearest,
+        costOf(() => list.delete(item)),
+      );
+  }
+  t.ok(dearest <= most, `${dearest} comparisons`);
+  list.delete(3);
+  list.delete(count + 5);
+  const left = shuffled.filter((item) => item % 3 !== 0).sort((one, other) => one - other);
+  for (const place of [0, 1, 512, 10_000, count - 1, count]) {
+    let looks = 0;
+    const isBelow = (item: number): boolean => (looks++, item < place);
+    const ahead = list.from(isBelow);
+    t.equal(
+      ahead.next().value,
+      left.find((item) => item >= place),
+    );
+    t.same([...ahead], left.filter((item) => item >= place).slice(1));
+    t.ok(looks <= most, `${looks} looks`);
+    t.same([...list.before(isBelow)], left.filter((item) => item < place).reverse());
+  }
+  for (const item of left) list.delete(item);
+  t.same([...list.from(() => false), ...list.before(() => true)], []);
+  list.add(1);
+  t.same([...list.before(() => true)], [1]);
   t.end();
 });
 
