@@ -30,14 +30,7 @@ import type { PartitionView } from './state.ts';
 import * as tenant from './tenant/decide.ts';
 import * as tenantNetwork from './tenant/network.ts';
 import * as key from './tenant/keys.ts';
-import { answer, data, type Turn, type TurnContext } from './turn.ts';
-
-/**
- * Values that are made before the turn for an ask that needs them: `host.enrol` and `host.renew`.
- */
-export interface Prepared {
-  readonly enrolment: { readonly cluster: string; readonly natsUrls: readonly string[]; readonly jwt: string };
-}
+import { answer, data, type Prepared, type Turn, type TurnContext } from './turn.ts';
 
 export const isWrite = (ask: Ask): ask is WriteAsk => 'op' in ask;
 
@@ -211,7 +204,7 @@ function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepar
       return host.enrol(state, ask, prepared.enrolment, context);
     case 'host.renew':
       if (prepared === undefined) throw new Error('a renewal needs its key signed before the turn');
-      return host.renew(state, ask, prepared.enrolment, context);
+      return host.renew(state, ask, prepared, context);
     case 'peer.create':
       return peer.create(state, ask, context);
     case 'peer.update':

@@ -17,7 +17,7 @@ import {
 } from '../runtime/domain.ts';
 import { bodyAgain } from './container/decide.ts';
 import { otherHostsOf } from './container/moving.ts';
-import { decideRead, decideWrite, type Prepared } from './decide.ts';
+import { decideRead, decideWrite } from './decide.ts';
 import { linesOf } from './audit/lines.ts';
 import { isWellFormed } from './record-shapes.ts';
 import { headed } from './preconditions/decide.ts';
@@ -31,6 +31,7 @@ import {
   type EventDraft,
   type FleetView,
   type Heard,
+  type Prepared,
   type TurnContext,
 } from './turn.ts';
 import { isOfNetwork } from './records.ts';

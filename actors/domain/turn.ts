@@ -232,3 +232,15 @@ export const invalid = (details: FieldErrors): Turn => ({
 });
 
 export const answer = (reply: Reply, changes: Changes = noChanges): Turn => ({ reply, changes });
+
+/**
+ * Values that are made before the turn for an ask that needs them: `host.enrol` and `host.renew`.
+ */
+export interface Prepared {
+  /**
+   * The clock of this process then. The time of a partition never goes back: after a jump of the
+   * clock it is ahead for as long, and would refuse what was signed just now.
+   */
+  readonly nowMs: number;
+  readonly enrolment: { readonly cluster: string; readonly natsUrls: readonly string[]; readonly jwt: string };
+}

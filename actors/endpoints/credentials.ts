@@ -11,7 +11,7 @@ import { signHostJwt, signingKeyOf, type HostsAccount } from '../../lib/nats/hos
 import type { HostKey } from '../../schemas/ids.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { WriteAsk } from '../../schemas/wire/asks.ts';
-import type { Prepared } from '../domain/decide.ts';
+import type { Prepared } from '../domain/turn.ts';
 import { isJustRevoked, mayEnrol, mayRenew } from '../domain/host/decide.ts';
 import type { Partition } from '../partition.ts';
 
@@ -49,8 +49,8 @@ export function createHostCredentials(options: HostCredentialsOptions): HostCred
       const nowMs = clock.nowMs();
       const may = ask.type === 'host.enrol' ? mayEnrol(view, ask, nowMs) : mayRenew(view, ask, nowMs);
       const isGood = may && !isJustRevoked(view, ask.publicKey, nowMs);
-      if (!isGood) return Promise.resolve({ enrolment: { ...common, jwt: '' } });
-      return sign(ask.host, ask.publicKey).then((jwt) => ({ enrolment: { ...common, jwt } }));
+      if (!isGood) return Promise.resolve({ nowMs, enrolment: { ...common, jwt: '' } });
+      return sign(ask.host, ask.publicKey).then((jwt) => ({ nowMs, enrolment: { ...common, jwt } }));
     },
   };
 }

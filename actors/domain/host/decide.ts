@@ -28,6 +28,7 @@ import {
   refuseFor,
   type Changes,
   type FleetView,
+  type Prepared,
   type Turn,
   type TurnContext,
 } from '../turn.ts';
@@ -303,10 +304,6 @@ export function enrol(
   });
 }
 
-/** Renewals whose nonce may still come again. */
-const renewalsNow = ({ renewals = [] }: HostRecord, nowMs: number) =>
-  renewals.filter(({ atMs }) => atMs + limits.renewSkewMs >= nowMs);
-
 /**
  * `true` if this key may have credentials again after those before have expired. Checked before
  * they are signed, and decided again in the turn.
@@ -315,20 +312,20 @@ export function mayRenew(state: PartitionView, ask: Of<'host.renew'>, nowMs: num
   const record = state.host(ask.host);
   if (record === undefined || record.fencedAtMs !== undefined || record.renewExpired === false) return false;
   if (record.publicKey !== ask.publicKey || !(Math.abs(nowMs - ask.atMs) <= limits.renewSkewMs)) return false;
-  return !renewalsNow(record, nowMs).some(({ nonce }) => nonce === ask.nonce);
+  return !record.renewals?.some(({ nonce }) => nonce === ask.nonce);
 }
 
 /** The signature is good for one answer: the nonce is used from this commit on. */
 export function renew(
   state: PartitionView,
   ask: Of<'host.renew'>,
-  enrolment: { readonly cluster: string; readonly natsUrls: readonly string[]; readonly jwt: string },
-  context: TurnContext,
+  { enrolment, nowMs }: Prepared,
+  { expiryMs }: Pick<TurnContext, 'expiryMs'>,
 ): Turn {
-  const { nowMs } = context;
   const record = state.host(ask.host);
   if (record === undefined || !mayRenew(state, ask, nowMs)) return refuse('unauthenticated');
-  const renewals = renewalsNow(record, nowMs);
+  // Those whose nonce may still come again, whichever clock has jumped.
+  const renewals = (record.renewals ?? []).filter(({ atMs }) => atMs + limits.renewSkewMs >= Math.min(nowMs, expiryMs));
   // Nobody but the holder of the key gets here.
   if (renewals.length >= limits.renewalsKept) return refuseFor(limits.renewSkewMs, 'this host renews too often');
   if (enrolment.jwt === '') return refuse('unavailable');

@@ -158,6 +158,7 @@ t.test('an enrolment with another key revokes the one before', (t) => {
 t.test('expired credentials are renewed for the enrolled key alone', (t) => {
   const enrolment = { cluster: 'c', natsUrls: ['nats://x'], jwt: 'jwt' };
   const { nowMs } = context;
+  const prepared = { enrolment, nowMs };
   const ask = { type: 'host.renew', host: h1, publicKey: 'U', atMs: nowMs, nonce: 'n1', ...asker } as const;
   const skew = limits.renewSkewMs;
   const used = (nonce: string, atMs = nowMs) => ({ renewals: [{ nonce, atMs }] });
@@ -179,26 +180,32 @@ t.test('expired credentials are renewed for the enrolled key alone', (t) => {
   ];
   for (const [name, more, different, code] of rows) {
     const state = more === undefined ? stateOf() : stateOf(hostRecord(h1, { publicKey: 'U', ...more }));
-    t.equal(host.renew(state, { ...ask, ...different }, enrolment, context).reply.code, code, name);
+    t.equal(host.renew(state, { ...ask, ...different }, prepared, context).reply.code, code, name);
   }
 
   const state = stateOf(hostRecord(h1, { publicKey: 'U' }));
-  const unsigned = host.renew(state, ask, { ...enrolment, jwt: '' }, context);
+  const unsigned = host.renew(state, ask, { nowMs, enrolment: { ...enrolment, jwt: '' } }, context);
   t.match(
     unsigned,
     { reply: { code: 'unavailable' }, changes: noChanges },
     'nothing was signed: the nonce is not used',
   );
   for (let count = 0; count < limits.renewalsKept; count++) {
-    const turn = host.renew(state, { ...ask, nonce: `n${count}` }, enrolment, context);
+    const turn = host.renew(state, { ...ask, nonce: `n${count}` }, prepared, context);
     t.match(JSON.parse(turn.reply.body), { data: { host: h1, ...enrolment } });
     apply(state, turn.changes);
   }
-  t.match(host.renew(state, { ...ask, nonce: 'n9' }, enrolment, context).reply.code, 'rate_limited');
-  t.equal(host.renew(state, ask, enrolment, context).reply.code, 'unauthenticated', 'used, and too often: used');
+  t.match(host.renew(state, { ...ask, nonce: 'n9' }, prepared, context).reply.code, 'rate_limited');
+  t.equal(host.renew(state, ask, prepared, context).reply.code, 'unauthenticated', 'used, and too often: used');
   const later = contextOf(fleetOf(), nowMs + skew + 1);
-  const again = host.renew(state, { ...ask, atMs: later.nowMs, nonce: 'n9' }, enrolment, later);
+  const again = host.renew(state, { ...ask, atMs: later.nowMs, nonce: 'n9' }, { enrolment, nowMs: later.nowMs }, later);
   t.match(recordOf(again), { renewals: [{ nonce: 'n9' }] }, 'nonces that the clock refuses are forgotten');
+
+  const jumped = contextOf(fleetOf(), nowMs + 1_800_000);
+  const fresh = stateOf(hostRecord(h1, { publicKey: 'U', ...used('n1') }));
+  const renewed = host.renew(fresh, { ...ask, nonce: 'n2' }, prepared, { ...jumped, expiryMs: nowMs });
+  t.equal(renewed.reply.code, 'ok', 'the time of the partition is ahead since a jump');
+  t.match(recordOf(renewed), { renewals: [{ nonce: 'n1' }, { nonce: 'n2' }] }, 'and no nonce is forgotten by it');
   t.end();
 });
 

@@ -43,7 +43,7 @@ const withToken = (join: Partial<NonNullable<HostRecord['join']>> = {}, more: Pa
 t.test('an enrolment with a good token: its key, for its host and its time', async (t) => {
   const { prepared, signed } = await signedFor(enrol, withToken());
   t.same(signed, [{ host: h1, publicKey: 'UNEW', expiresAtS: 1_000_060 }]);
-  t.same(prepared, { enrolment: { cluster: 'c1', natsUrls: ['nats://one', 'nats://two'], jwt: 'signed' } });
+  t.same(prepared, { nowMs, enrolment: { cluster: 'c1', natsUrls: ['nats://one', 'nats://two'], jwt: 'signed' } });
 });
 
 t.test('enrolments that are signed, and those that are not', async (t) => {
