@@ -17,7 +17,7 @@ import type { World } from './world/world.ts';
 /** An agent reports what goes on this late at most, with the settings of a run. */
 const lateMs = 10_000;
 /** An agent counts up to when it last saw a run: on a busy machine that is read late. */
-const toleranceMs = 1_000;
+const toleranceMs = 3_000;
 /** Clocks step by hours, and the month may end. */
 const aroundMs = 24 * 3_600_000;
 
@@ -41,14 +41,18 @@ async function usedBy(ask: Ask): Promise<Map<string, number>> {
  * @param usedMs by container
  * @param nowMs when it was asked for, by the engine's clock
  * @param forgotten by the same clock: of what ran then, some may be missing
+ * @param undated by the same clock: what ran then is not judged, because the engine of a run has
+ *   another clock than the agent, as no host has
  */
 export function usageFaults(
   runs: readonly Run[],
   usedMs: ReadonlyMap<string, number>,
   nowMs: number,
   forgotten: readonly Span[] = [],
+  undated: readonly Span[] = [],
 ): string[] {
   return [...grouped(runs, ({ container }) => container)].flatMap(([id, its]) => {
+    if (its.some(({ startedMs, end }) => overlaps({ fromMs: startedMs, toMs: end?.atMs ?? nowMs }, undated))) return [];
     const used = usedMs.get(id) ?? 0;
     const sumOf = (of: (run: Run) => number): number => its.reduce((sum, run) => sum + of(run), 0);
     const most = sumOf(({ startedMs, end }) => (end?.atMs ?? nowMs) - startedMs + toleranceMs);
@@ -63,15 +67,24 @@ export function usageFaults(
 }
 
 /** Once all faults are healed. */
-export async function judgeUsage(world: World, forgotten: readonly Span[]): Promise<Judgement> {
+export async function judgeUsage(
+  world: World,
+  forgotten: readonly Span[],
+  undated: readonly Span[],
+): Promise<Judgement> {
   const offsetMs = Date.now() - performance.now();
-  const byEngine = forgotten.map(({ fromMs, toMs }) => ({ fromMs: fromMs + offsetMs, toMs: toMs + offsetMs }));
+  const byEngine = (spans: readonly Span[]): Span[] =>
+    spans.map(({ fromMs, toMs }) => ({ fromMs: fromMs + offsetMs, toMs: toMs + offsetMs }));
   const faults = await settledFaults(world, async (askerOf) => {
     const found: string[] = [];
     for (const tenant of allTenants) {
       const used = await usedBy(await askerOf(tenant));
       const its = world.engine.programs.runs.filter((run) => run.tenant === tenant);
-      found.push(...usageFaults(its, used, Date.now(), byEngine).map((text) => `${tenant} ${text}`));
+      found.push(
+        ...usageFaults(its, used, Date.now(), byEngine(forgotten), byEngine(undated)).map(
+          (text) => `${tenant} ${text}`,
+        ),
+      );
     }
     return found;
   });

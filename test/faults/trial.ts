@@ -100,6 +100,8 @@ interface Injected {
   readonly faults: readonly string[];
   /** The times of which streams may have lost messages. */
   readonly forgotten: readonly Span[];
+  /** The times in which the engine and the agent had different clocks. */
+  readonly undated: readonly Span[];
   readonly operations: readonly Operation[];
 }
 
@@ -133,6 +135,7 @@ async function injectOne(
     promise: kind.promise,
     faults: [...faults, ...unserved, ...afterwards],
     forgotten: forgets === undefined ? [] : [forgets],
+    undated: kind.movesHostClock === true ? [{ fromMs, toMs: untilMs }] : [],
     operations,
   };
 }
@@ -188,7 +191,8 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
     const logs = await judgeLogs(world, forgotten);
     const ofJobs = await judgeJobs(world, jobs.jobs);
     const ofUpdates = await judgeUpdates(world);
-    const usage = await judgeUsage(world, forgotten);
+    const undated = injected.flatMap((each) => each.undated);
+    const usage = await judgeUsage(world, forgotten, undated);
     await workload.finalLists(finalDeadlineMs);
     const asked = injected.flatMap(({ operations }) => operations);
     const audit = await judgeAudit(world, [...workload.operations, ...asked], forgotten);

@@ -7,6 +7,7 @@ const minuteMs = 60_000;
 const stepped = (name: string, places: readonly [ProgramPlace, ...ProgramPlace[]] | 'actors'): FaultKind => ({
   name,
   needsWire: false,
+  ...(places !== 'actors' && places.includes('h1') ? { movesHostClock: true as const } : {}),
   plan: (random, actors) => {
     const place = random.pick(places === 'actors' ? actors : places);
     const minutes = between(random, 2, 180) * (random.once(2) ? 1 : -1);

@@ -34,6 +34,8 @@ export interface FaultKind {
   readonly isGraceful?: true;
   /** Every tenant is served while it lasts. */
   readonly isServed?: true;
+  /** The clock of the agent is not that of the engine meanwhile. */
+  readonly movesHostClock?: true;
   /** The promise about this fault, as a judgement; its own faults contradict it. */
   readonly promise?: string;
   plan(random: Random, actors: readonly ['a1', ...'a2'[]]): Planned;
