@@ -11,7 +11,7 @@ const allBut = (...names) => below(...rooms.filter((room) => !names.includes(roo
 /** Files that decide: the same input gives the same output, without I/O, clock or randomness. */
 export const pure = [
   below('schemas', 'actors/domain', 'gateway/vpn/render'),
-  '^host-agent/(reconcile/(plan|step)|desired/wanted|spec/(reference|confinement|create-body|health-check|process-part)|docker/(image-names|kept-settings|observed|ownership)|disk/plan|tenant-network/(links|rules|mesh|vpn))\\.ts$',
+  '^host-agent/(reconcile/(plan|step)|desired/wanted|spec/(reference|confinement|create-body|health-check|process-part)|docker/(image-names|kept-settings|observed|ownership)|disk/plan|tenant-network/(link-names|links|rules|mesh|vpn))\\.ts$',
   '^(gateway|actors)/.*-(decide|plan)\\.ts$',
   '^lib/(fill|time/timestamp)\\.ts$',
   '^actors/runtime/domain\\.ts$',

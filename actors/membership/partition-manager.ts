@@ -3,6 +3,7 @@
  * hands over those that are assigned to another member, and drops all when its lease is revoked
  * (ADR 8). Level-triggered: every look at the members goes through all partitions.
  */
+import { messageOf } from '../../lib/error-message.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { backoffMs, sleep } from '../../lib/time/backoff.ts';
@@ -260,7 +261,7 @@ export class PartitionManager {
       },
       onLost: () => this.#lost(number, partition),
       onUnloadable: (_, error) => {
-        this.#refuse(number, 'unloadable', error instanceof Error ? error.message : String(error));
+        this.#refuse(number, 'unloadable', messageOf(error));
         if (this.#owned.get(number)?.phase === 'serving') this.#lost(number, partition);
       },
     });

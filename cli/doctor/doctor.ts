@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { connect } from 'node:tls';
 import { decodeJwt } from 'jose/jwt/decode';
+import { messageOf } from '../../lib/error-message.ts';
 import { withAbort } from '../../lib/time/backoff.ts';
 import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -69,7 +70,7 @@ async function refusalOf(work: Promise<unknown>): Promise<string | undefined> {
   } catch (error) {
     // A token with only some scopes is signed in, too.
     if (error instanceof ApiError && error.code === 'forbidden') return undefined;
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -2,6 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { addAbortSignal, Writable, type Readable } from 'node:stream';
+import { messageOf } from '../../lib/error-message.ts';
 import { within } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { minutes } from '../../schemas/limits/units.ts';
@@ -41,7 +42,7 @@ export async function readInput({ stdin, signal }: Input): Promise<Buffer> {
 }
 
 export function unreadable(path: string, error: unknown): Refused {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   // ENOENT: no such file or directory, stat 'web.env'
   const [, reason] = /^\w+: (.*?)(?:, \w+.*)?$/.exec(message) ?? [];
   return new Refused(`${path} can't be read: ${reason ?? message}`);

@@ -1,5 +1,6 @@
 /** The words after `host-agent`: which command an operator typed, and its options. */
 import { parseArgs } from 'node:util';
+import { messageOf } from '../../lib/error-message.ts';
 import { httpUrlForm, isHttpUrl } from '../../lib/config.ts';
 
 export const usage = `usage: node dist/programs/host-agent.js [COMMAND]
@@ -54,7 +55,7 @@ export function parseCommand(args: readonly string[]): AgentCommand {
         return wrong(`there is no command ${word}`);
     }
   } catch (error) {
-    return wrong(error instanceof Error ? error.message : String(error));
+    return wrong(messageOf(error));
   }
 }
 

@@ -1,5 +1,6 @@
 /** The state folder, as commands that write to it need it: there, writable, and theirs alone. */
 import { mkdirSync } from 'node:fs';
+import { messageOf } from '../../lib/error-message.ts';
 import { ConfigurationError } from '../../lib/config.ts';
 import type { Stoppable } from '../../lib/lifecycle.ts';
 import { AlreadyRunning, lockStateDir } from '../lock.ts';
@@ -32,7 +33,7 @@ export async function writtenOrRefused<T>(stateDir: string, work: () => T | Prom
     return await work();
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new ConfigurationError([
       `STATE_DIR: the host's key cannot be kept in ${stateDir} (${why}): free space on its disk or make it writable, ` +
         'and start the agent again; the join token has not been used',

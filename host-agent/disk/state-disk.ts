@@ -3,6 +3,7 @@
  * stops nothing: the agent works from memory, and writes each file as soon as the disk accepts it
  * again.
  */
+import { messageOf } from '../../lib/error-message.ts';
 import type { BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Faults } from '../faults.ts';
@@ -20,7 +21,7 @@ export function createStateDisk(faults: Faults, retry: BackoffBounds, log: Log):
     failed: (path, error) => {
       log.debug('state_file_unwritable', { path, error });
       unwritten.add(path);
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       faults.raise(
         'state_unwritable',
         `the agent cannot write its state and works from memory; free space or make the disk writable: ${why}`,

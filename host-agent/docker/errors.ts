@@ -1,3 +1,4 @@
+import { messageOf } from '../../lib/error-message.ts';
 /** Failures between the agent and the engine, in the kinds that the agent handles differently. */
 
 export type EngineFault =
@@ -52,10 +53,7 @@ export const listCall = 'container list';
 export const isOutage = (error: unknown): boolean =>
   error instanceof EngineError && (error.fault.kind === 'unreachable' || error.fault.kind === 'deadline');
 
-export const detailOf = (error: unknown): string =>
-  error instanceof EngineError ? error.detail : error instanceof Error ? error.message : String(error);
+export const detailOf = (error: unknown): string => (error instanceof EngineError ? error.detail : messageOf(error));
 
 export const asEngineError = (call: string, error: unknown): EngineError =>
-  error instanceof EngineError
-    ? error
-    : new EngineError(call, { kind: 'unreachable' }, error instanceof Error ? error.message : String(error), error);
+  error instanceof EngineError ? error : new EngineError(call, { kind: 'unreachable' }, messageOf(error), error);

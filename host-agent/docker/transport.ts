@@ -11,6 +11,7 @@ import {
   type RequestOptions,
 } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
+import { messageOf } from '../../lib/error-message.ts';
 import { limits } from '../../schemas/limits.ts';
 import { asEngineError, EngineError } from './errors.ts';
 import { JsonFilter, TooLarge, type Shape } from './json-filter.ts';
@@ -238,7 +239,7 @@ export function filtering<T>(name: string, work: () => T): T {
     return work();
   } catch (error) {
     if (error instanceof TooLarge) throw oversized(name, error.message);
-    throw new EngineError(name, { kind: 'malformed' }, error instanceof Error ? error.message : String(error), error);
+    throw new EngineError(name, { kind: 'malformed' }, messageOf(error), error);
   }
 }
 

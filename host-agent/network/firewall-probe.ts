@@ -9,6 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import Type from 'typebox';
+import { messageOf } from '../../lib/error-message.ts';
 import { withAbort, within } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Network } from '../docker/answers.ts';
@@ -173,7 +174,7 @@ export function createProbe(
 
   return (network, signal) =>
     withAbort([signal], (ending) => within(attempt(network, ending.signal), probeMs, 'the probe')).catch(
-      (error: unknown) => ({ kind: 'failed', why: error instanceof Error ? error.message : String(error) }),
+      (error: unknown) => ({ kind: 'failed', why: messageOf(error) }),
     );
 }
 

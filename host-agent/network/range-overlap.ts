@@ -4,6 +4,7 @@
  */
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { formatAddress, formatCidr, hostCidr, overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
+import { ipsecName } from '../tenant-network/link-names.ts';
 import { nameserversIn } from './nameservers.ts';
 import { currentRoutes, textOf, type Route } from './routes.ts';
 
@@ -36,9 +37,6 @@ function networkOf(cidr: string | null): Cidr | undefined {
   const shift = BigInt(32 - Number(prefix));
   return parseCidr(`${formatAddress(4, (host.base >> shift) << shift)}/${prefix}`);
 }
-
-/** strongSwan’s interface; `longshore-net` leaves one with resolvers' addresses in its place. */
-const ipsecName = /^ipsec\d+$/;
 
 /** The networks that this machine uses now. */
 export const hostNetworks = (): HostNetworks => ({

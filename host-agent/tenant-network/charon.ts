@@ -3,6 +3,7 @@
  * difference, and its events only bring the next turn nearer. It has turns of its own, so that the
  * rest of the network waits for no daemon.
  */
+import { messageOf } from '../../lib/error-message.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { Doorbell } from '../../lib/time/doorbell.ts';
@@ -293,5 +294,3 @@ function* saOf(message: ReadSection): Generator<readonly [string, IkeSa], void, 
     yield [name, decodeSa(Buffer.from(JSON.stringify(section)))];
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

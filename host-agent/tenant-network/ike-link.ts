@@ -6,7 +6,7 @@
  */
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
-import { ikeLinkOf } from './ike.ts';
+import { ikeLinkOf, ipsecName } from './link-names.ts';
 import { inRouter } from './namespaces.ts';
 import { runTool } from './tools.ts';
 
@@ -20,7 +20,6 @@ type Link = Static<typeof Link>;
 const decodeLinks = decoder(Type.Array(Link));
 const decodeRoutes = decoder(Type.Array(Type.Object({ dst: Type.String() })));
 
-const ipsecName = /^ipsec\d+$/;
 const aliasOf = (router: string): string => `longshore ${router}`;
 
 /**

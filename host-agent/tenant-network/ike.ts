@@ -12,12 +12,6 @@ import { resolverAddresses } from '../../schemas/tenant-network.ts';
 import type { DesiredNetwork } from '../../schemas/wire/net.ts';
 import type { Section } from './vici/message.ts';
 
-export const ikePrefix = 'lsi';
-
-/** The interface behind which peers are that came by IKEv2. */
-export const ikeLinkOf = (router: string): string =>
-  ikePrefix + createHash('sha256').update(router).digest('hex').slice(0, 12);
-
 /** Longer than the clients' hour, because Windows behind a NAT refuses a rekeying by the server. */
 const rekey = { ike: '10h', child: '2h' } as const;
 

@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import Type, { type Static } from 'typebox';
+import { messageOf } from '../../lib/error-message.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { sleep } from '../../lib/time/backoff.ts';
@@ -15,24 +16,23 @@ import {
   containerLink,
   containerSide,
   containerSysctls,
-  linkOf,
-  linkPrefix,
+  macOf,
   makeLink,
-  makeWayOut,
   routerSide,
   routerSysctls,
-  wayOutLinkOf,
-  wayOutPrefix,
+  wayOutMac,
   wayOutRouterSide,
   wayOutSide,
   wayOutSysctls,
   withoutPools,
+  type Sysctl,
 } from './links.ts';
 import { Charon, type CharonOptions } from './charon.ts';
-import { ikeLinkOf, ikeWanted, type IkeWanted } from './ike.ts';
+import { ikeWanted, type IkeWanted } from './ike.ts';
 import { IkeTraffic } from './ike-traffic.ts';
-import { away, meshConfiguration, meshLinkOf, meshRanges } from './mesh.ts';
-import { peersIn, vpnConfiguration, vpnLinkOf, vpnPrefix } from './vpn.ts';
+import { linkOf, linkPrefixes, ikeLinkOf, meshLinkOf, vpnLinkOf, wayOutLinkOf } from './link-names.ts';
+import { away, meshConfiguration, meshRanges } from './mesh.ts';
+import { peersIn, vpnConfiguration } from './vpn.ts';
 import { isConfigured, peersChange } from './wireguard.ts';
 import { ensureRouter, inRouter, inSandbox, openSandbox } from './namespaces.ts';
 import { runTool } from './tools.ts';
@@ -60,6 +60,21 @@ const Link = Type.Object({
   addr_info: Type.Array(Type.Object({ local: Type.Optional(Type.String()) })),
 });
 type Link = Static<typeof Link>;
+/** A pair of interfaces between the router namespace and a sandbox. */
+interface SandboxLink {
+  /** Of the end in the router namespace. */
+  readonly name: string;
+  readonly namespace: string;
+  /** The hardware address of the end in the sandbox. */
+  readonly mac: string;
+  /** Input for `ip -batch` for the end in the router namespace, and for that in the sandbox. */
+  readonly own: string;
+  readonly theirs: string;
+  readonly sysctls: readonly Sysctl[];
+  /** Rules of nftables for the sandbox. */
+  readonly table?: string;
+}
+
 interface WireguardLink {
   readonly name: string;
   readonly configuration: string;
@@ -92,6 +107,9 @@ const decodePlaces = decoder(Type.Array(Type.Object({ dst: Type.String(), dev: T
 /** The arguments of `ip` in one run of a shell, and the line that it prints after each output. */
 const looks = ['address', '-4 route', '-6 route', '-4 neigh', '-6 neigh'];
 const lookEnd = '--';
+
+/** Prefixes of the interfaces that are deleted when nothing needs them. */
+const comeAndGo = [linkPrefixes.container, linkPrefixes.vpn, linkPrefixes.wayOut];
 
 /** The time between two comparisons of a WireGuard interface with its configuration. */
 const compareMs = 10 * seconds;
@@ -264,7 +282,7 @@ export class Keeper {
     const served = new Set(drawn.served.map(({ name }) => name));
     const wayOut = desired.way_out && wayOutLinkOf(desired.way_out);
     for (const name of there.keys()) {
-      const isOurs = [linkPrefix, vpnPrefix, wayOutPrefix].some((prefix) => name.startsWith(prefix));
+      const isOurs = comeAndGo.some((prefix) => name.startsWith(prefix));
       if (!isOurs || wanted.has(name) || served.has(name) || name === wayOut) continue;
       this.#sides.delete(name);
       this.#configurations.delete(name);
@@ -275,10 +293,17 @@ export class Keeper {
     const states: NetworkState['attached'] = {};
     for (const [name, attachment] of wanted) {
       try {
-        await this.#attach(desired, attachment, there.get(name), places);
+        const link: SandboxLink = {
+          name,
+          namespace: attachment.namespace,
+          mac: macOf(attachment.id),
+          own: routerSide(attachment),
+          theirs: containerSide(attachment, desired),
+          sysctls: containerSysctls,
+        };
+        await this.#keepLink(link, there.get(name), desired.mtu, isPlaced(attachment, places));
         states[attachment.id] = null;
       } catch (error) {
-        this.#sides.delete(name);
         states[attachment.id] = messageOf(error);
       }
     }
@@ -304,33 +329,49 @@ export class Keeper {
     places: ReadonlySet<string>,
   ): Promise<string | null> {
     if (wanted === undefined) return null;
-    const { router } = this.#options;
     const name = wayOutLinkOf(wanted);
-    const link = there.get(name);
     const isLetOut = vpn.filter(({ server, internet }) => server !== null && internet === true);
-    const theirs = wayOutSide(isLetOut.flatMap(({ pools }) => pools.filter((pool) => !pool.includes(':'))));
-    const isUp = link?.operstate === 'UP' && link.mtu === mtu;
-    if (isUp && this.#sides.get(name) === theirs && places.has(`route default ${name}`)) return null;
+    const pools = isLetOut.flatMap((network) => network.pools.filter((pool) => !pool.includes(':')));
+    const link: SandboxLink = {
+      name,
+      namespace: wanted.namespace,
+      mac: wayOutMac,
+      own: wayOutRouterSide(name, ranges),
+      theirs: wayOutSide(pools),
+      sysctls: wayOutSysctls,
+      table: wayOutTable,
+    };
     try {
-      await this.#inSandbox(wanted.namespace, async (enter) => {
-        if (!isUp) {
-          if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
-          await enter(inSandbox(['sh', '-c', `ip link delete ${containerLink} 2>/dev/null || true`]), '');
-          await enter(['ip', '-n', router, '-batch', '-'], makeWayOut(name, '/proc/self/fd/3', mtu));
-        }
-        await enter(
-          inSandbox(['sh', '-c', `${setSysctls(wayOutSysctls)} && ${withoutPools} && exec ip -batch -`]),
-          theirs,
-        );
-        await enter(inSandbox(['nft', '-f', '-']), wayOutTable);
-      });
-      await runTool(['ip', '-n', router, '-batch', '-'], { input: wayOutRouterSide(name, ranges) });
-      this.#sides.set(name, theirs);
+      await this.#keepLink(link, there.get(name), mtu, places.has(`route default ${name}`));
       return null;
     } catch (error) {
-      this.#sides.delete(name);
       return messageOf(error);
     }
+  }
+
+  /** Makes the link of a sandbox, or repairs both of its ends. */
+  async #keepLink(
+    { name, namespace, mac, own, theirs, sysctls, table }: SandboxLink,
+    link: Link | undefined,
+    mtu: number,
+    isPlaced: boolean,
+  ): Promise<void> {
+    const { router } = this.#options;
+    const isUp = link?.operstate === 'UP' && link.mtu === mtu;
+    if (isUp && isPlaced && this.#sides.get(name) === own + theirs) return;
+    this.#sides.delete(name);
+    await this.#inSandbox(namespace, async (enter) => {
+      if (!isUp) {
+        if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
+        // An earlier run of this program, or another agent, may have left an interface in it.
+        await enter(inSandbox(['sh', '-c', `ip link delete ${containerLink} 2>/dev/null || true`]), '');
+        await enter(['ip', '-n', router, '-batch', '-'], makeLink(name, mac, '/proc/self/fd/3', mtu));
+      }
+      await enter(inSandbox(['sh', '-c', `${setSysctls(sysctls)} && ${withoutPools} && exec ip -batch -`]), theirs);
+      if (table !== undefined) await enter(inSandbox(['nft', '-f', '-']), table);
+    });
+    await runTool(['ip', '-n', router, '-batch', '-'], { input: own });
+    this.#sides.set(name, own + theirs);
   }
 
   /** Opens the namespace of a sandbox, and runs commands that have it as their descriptor 3. */
@@ -438,35 +479,6 @@ export class Keeper {
     await runTool(['ip', '-n', this.#options.router, '-batch', '-'], { input });
   }
 
-  /** Attaches the container, or repairs both ends of its link. */
-  async #attach(
-    desired: DesiredNetwork,
-    attachment: Attachment,
-    link: Link | undefined,
-    places: ReadonlySet<string>,
-  ): Promise<void> {
-    const { router } = this.#options;
-    const name = linkOf(attachment);
-    const [own, theirs] = [routerSide(attachment), containerSide(attachment, desired)];
-    const isUp = link?.operstate === 'UP' && link.mtu === desired.mtu;
-    if (isUp && this.#sides.get(name) === own + theirs && isPlaced(attachment, places)) return;
-    await this.#inSandbox(attachment.namespace, async (enter) => {
-      if (!isUp) {
-        if (link !== undefined) await runTool(['ip', '-n', router, 'link', 'delete', name]);
-        // Removes an interface that an earlier run of this program, or another agent, has left in
-        // it.
-        await enter(inSandbox(['sh', '-c', `ip link delete ${containerLink} 2>/dev/null || true`]), '');
-        await enter(['ip', '-n', router, '-batch', '-'], makeLink(attachment, '/proc/self/fd/3', desired.mtu));
-      }
-      await enter(
-        inSandbox(['sh', '-c', `${setSysctls(containerSysctls)} && ${withoutPools} && exec ip -batch -`]),
-        theirs,
-      );
-    });
-    await runTool(['ip', '-n', router, '-batch', '-'], { input: own });
-    this.#sides.set(name, own + theirs);
-  }
-
   /**
    * The interfaces of the router namespace by name, and its routes and neighbours as `<kind>
    * <address> <interface>`: the kernel sends no event for an IPv4 route that goes with its link.
@@ -520,8 +532,6 @@ async function isAnswering(name: string): Promise<void> {
 
 /** The id of this start of the machine. */
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const allResolvers = ({ ipv4, ipv6 }: DesiredNetwork['ranges']): string[] =>
   ([0, 1] as const).flatMap((which) => resolverAddresses([ipv4, ipv6], which));

@@ -5,14 +5,11 @@
  * lie in an answer. Pure.
  */
 import { createHash } from 'node:crypto';
+import { linkOf } from './link-names.ts';
 import { poolsOf } from './vpn.ts';
 import type { Attachment, DesiredNetwork } from '../../schemas/wire/net.ts';
 
-type WayOut = NonNullable<DesiredNetwork['way_out']>;
-
-/** Begins the name of the interface of the router namespace that leads to the internet. */
-export const wayOutPrefix = 'lso';
-const wayOutMac = '02:00:00:00:00:02';
+export const wayOutMac = '02:00:00:00:00:02';
 /** Behind that interface, as the router sees it. */
 const wayOutAddress = '169.254.1.2';
 
@@ -20,15 +17,9 @@ const wayOutAddress = '169.254.1.2';
 const routerMac = 'ee:ee:ee:ee:ee:ee';
 /** The router's addresses in every container. */
 const gateway = { ipv4: '169.254.1.1', ipv6: 'fe80::1' } as const;
-export const linkPrefix = 'lsc';
 export const containerLink = 'ls0';
 /** Marks routes to VPN peers in a container, which come and go (rtnetlink(7), `rtm_protocol`). */
 const poolProtocol = 188;
-
-/** Linux names an interface with at most 15 characters. Another run has another name. */
-const hashed = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12);
-export const linkOf = ({ id, run }: Pick<Attachment, 'id' | 'run'>): string => linkPrefix + hashed(`${id} ${run}`);
-export const wayOutLinkOf = ({ run }: WayOut): string => wayOutPrefix + hashed(run);
 
 /** A locally administered address that follows from the container's id. */
 export function macOf(id: string): string {
@@ -39,9 +30,8 @@ export function macOf(id: string): string {
 const lines = (all: readonly (string | false)[]): string => all.filter((line) => line !== false).join('\n') + '\n';
 
 /** Runs in the router namespace. @param namespace a path of the sandbox's namespace */
-export function makeLink(attachment: Attachment, namespace: string, mtu: number): string {
-  const link = linkOf(attachment);
-  const peer = `peer name ${containerLink} mtu ${mtu} address ${macOf(attachment.id)} netns ${namespace}`;
+export function makeLink(link: string, mac: string, namespace: string, mtu: number): string {
+  const peer = `peer name ${containerLink} mtu ${mtu} address ${mac} netns ${namespace}`;
   return lines([`link add ${link} mtu ${mtu} address ${routerMac} type veth ${peer}`]);
 }
 
@@ -90,13 +80,6 @@ export function containerSide(
   ]);
 }
 
-/** In the router namespace. `namespace`: a path that leads to that of the sandbox. */
-export const makeWayOut = (link: string, namespace: string, mtu: number): string =>
-  lines([
-    `link add ${link} mtu ${mtu} address ${routerMac} type veth ` +
-      `peer name ${containerLink} mtu ${mtu} address ${wayOutMac} netns ${namespace}`,
-  ]);
-
 /**
  * In the router namespace, as often as you like. Addresses of the cluster that nobody has do not
  * lead out.
@@ -118,7 +101,7 @@ export const wayOutSide = (pools: readonly string[]): string =>
     ...pools.map((pool) => `route replace ${pool} via ${gateway.ipv4} dev ${containerLink} proto ${poolProtocol}`),
   ]);
 
-type Sysctl = readonly [path: string, value: string];
+export type Sysctl = readonly [path: string, value: string];
 
 /** Set once in the router namespace. */
 export const routerSysctls: readonly Sysctl[] = [

@@ -3,14 +3,9 @@
  * the addresses of the members that run there, and with no others, so none can speak for another's
  * containers. Packets to no container of this host go to the mesh. Pure.
  */
-import { createHash } from 'node:crypto';
 import { bracketed } from '../../schemas/host-name.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import type { Attachment, DesiredNetwork } from '../../schemas/wire/net.ts';
-
-/** The name of the interface, in the host's namespace, where it is made, and in the router's. */
-export const meshLinkOf = (router: string): string =>
-  `lsm${createHash('sha256').update(router).digest('hex').slice(0, 12)}`;
 
 /** A container or a VPN peer that is reached through another host. */
 export interface Away extends Pick<Attachment, 'tenant' | 'ipv4'> {

@@ -5,7 +5,8 @@
  * Connections between containers are not tracked, so both directions are looked up, and a removed
  * member is cut at once. Pure.
  */
-import { containerLink, wayOutPrefix } from './links.ts';
+import { linkPrefixes } from './link-names.ts';
+import { containerLink } from './links.ts';
 import type { Attachment } from '../../schemas/wire/net.ts';
 
 export const tableName = 'longshore';
@@ -157,7 +158,7 @@ export function wholeTable(elements: Elements, mesh: string): string {
         ),
       ),
       // From the internet; what asks for nothing is refused below.
-      `iifname "${wayOutPrefix}*" ip daddr @out4 accept`,
+      `iifname "${linkPrefixes.wayOut}*" ip daddr @out4 accept`,
       'iifname . ip saddr @own4 notrack meta mark set ip saddr map @tenant4 accept',
       'iifname . ip6 saddr @own6 notrack meta mark set ip6 saddr map @tenant6 accept',
       'counter name spoofed',
@@ -166,8 +167,8 @@ export function wholeTable(elements: Elements, mesh: string): string {
     chain('destinations', [
       'type filter hook prerouting priority -150; policy accept;',
       'iif "lo" accept',
-      `iifname "${wayOutPrefix}*" ct direction reply ct state established,related accept`,
-      `iifname "${wayOutPrefix}*" goto refusing`,
+      `iifname "${linkPrefixes.wayOut}*" ct direction reply ct state established,related accept`,
+      `iifname "${linkPrefixes.wayOut}*" goto refusing`,
       ...families.flatMap(({ ip, family }) => {
         const toPeer = `${ip} saddr != @vpn${family} ${ip} daddr @vpn${family}`;
         return [
@@ -180,7 +181,7 @@ export function wholeTable(elements: Elements, mesh: string): string {
       'ip daddr @resolver4 accept',
       'ip6 daddr @resolver6 accept',
       // Every other range of the cluster has a route of its own.
-      `ip saddr @out4 fib daddr oifname "${wayOutPrefix}*" accept`,
+      `ip saddr @out4 fib daddr oifname "${linkPrefixes.wayOut}*" accept`,
       ...refuse,
     ]),
     chain('through', [

@@ -2,14 +2,7 @@
  * VPN networks in the router namespace: one interface of WireGuard for each that this host serves.
  * A peer is in the tenant network by its own address, as a container is. Pure.
  */
-import { createHash } from 'node:crypto';
 import type { DesiredNetwork, ServedPeers, VpnNetwork } from '../../schemas/wire/net.ts';
-
-export const vpnPrefix = 'lsv';
-
-/** A name of its own: the network's name may be that of another interface of the host. */
-export const vpnLinkOf = (router: string, network: string): string =>
-  vpnPrefix + createHash('sha256').update(`${router} ${network}`).digest('hex').slice(0, 12);
 
 /** The configuration for `wg syncconf`. */
 export function vpnConfiguration({ peers }: VpnNetwork, server: NonNullable<VpnNetwork['server']>): string {

@@ -5,6 +5,3 @@ export class BackupError extends Error {
     this.name = 'BackupError';
   }
 }
-
-/** The text that an operator reads about any thrown value. */
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

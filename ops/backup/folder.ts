@@ -6,11 +6,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
+import { messageOf } from '../../lib/error-message.ts';
 import { decodeJson, decoder } from '../../lib/decode.ts';
 import { Cluster, refusalOf } from '../../schemas/records/cluster.ts';
 import { MiB } from '../../schemas/limits/units.ts';
 import { bucketPrefix, buckets, bucketStream, journalBuckets, streams } from '../../schemas/records/buckets.ts';
-import { BackupError, reasonOf } from './error.ts';
+import { BackupError } from './error.ts';
 import { StreamConfig, StreamState, digestOf, openRegular } from './stream.ts';
 
 /** A manifest of 256 partitions has less than a tenth of it. */
@@ -113,7 +114,7 @@ export async function writeBackup(path: string, fill: (folder: string) => Promis
     return manifest;
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
-    throw error instanceof BackupError ? error : new BackupError(`${target}: ${reasonOf(error)}`, error);
+    throw error instanceof BackupError ? error : new BackupError(`${target}: ${messageOf(error)}`, error);
   }
 }
 
@@ -207,7 +208,7 @@ async function readManifest(folder: string): Promise<{ readonly manifest: Manife
       },
     );
   } catch (error) {
-    throw new BackupError(`${path}: ${reasonOf(error)}`, error);
+    throw new BackupError(`${path}: ${messageOf(error)}`, error);
   }
   try {
     const { format } = decodeJson(bytes) as { format?: unknown };
@@ -220,6 +221,6 @@ async function readManifest(folder: string): Promise<{ readonly manifest: Manife
       throw new BackupError(`it is damaged (wrong SHA-256 in ${checksumName}): use another copy of the backup`);
     return { manifest: decodeManifest(bytes), isChecked: checksum !== undefined };
   } catch (error) {
-    throw new BackupError(`${path} can't be read: ${reasonOf(error)}`, error);
+    throw new BackupError(`${path} can't be read: ${messageOf(error)}`, error);
   }
 }

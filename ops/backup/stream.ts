@@ -11,10 +11,11 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import Type, { type Static } from 'typebox';
+import { messageOf } from '../../lib/error-message.ts';
 import { isNoResponders } from '../../lib/nats/kv-keys.ts';
 import { within } from '../../lib/time/backoff.ts';
 import { retry } from '../../lib/time/retry.ts';
-import { BackupError, reasonOf } from './error.ts';
+import { BackupError } from './error.ts';
 import { limits } from '../../schemas/limits.ts';
 import { KiB, MiB, minutes, seconds } from '../../schemas/limits/units.ts';
 
@@ -123,7 +124,7 @@ async function withPath<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw new BackupError(`${path}: ${reasonOf(error)}`, error);
+    throw new BackupError(`${path}: ${messageOf(error)}`, error);
   }
 }
 

@@ -1,9 +1,10 @@
 /** The cluster to back up or restore, and the connection to it. */
 import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { messageOf } from '../../lib/error-message.ts';
 import { natsServers, optionalText, readSettings } from '../../lib/config.ts';
 import { credentialsFile } from '../../lib/nats/connection.ts';
 import { limits } from '../../schemas/limits.ts';
-import { BackupError, reasonOf } from './error.ts';
+import { BackupError } from './error.ts';
 
 export const settings = {
   NATS_URLS: natsServers('NATS servers. Default in a checkout: the server of `npm start`.', []),
@@ -59,7 +60,7 @@ async function connectTo({ servers, credsFile, tlsCaFile }: Target): Promise<Nat
       ...(tlsCaFile === undefined ? {} : { tls: { caFile: tlsCaFile, handshakeFirst: true } }),
     });
   } catch (error) {
-    throw new BackupError(`cannot connect to NATS at ${servers.join(', ')}: ${reasonOf(error)}`, error);
+    throw new BackupError(`cannot connect to NATS at ${servers.join(', ')}: ${messageOf(error)}`, error);
   }
 }
 

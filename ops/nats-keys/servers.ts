@@ -1,6 +1,7 @@
 /** The state of a folder's accounts on the NATS servers, and the connections by each key. */
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
+import { messageOf } from '../../lib/error-message.ts';
 import { natsServers, optionalText, readSettings } from '../../lib/config.ts';
 import { decoder } from '../../lib/decode.ts';
 import { claimsOf, nextClaims, revocationsOf, signingKeysOf } from '../../lib/nats/accounts/claims.ts';
@@ -11,7 +12,6 @@ import { systemClock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import { Refused } from '../../cli/terminal/errors.ts';
-import { reasonOf } from '../backup/error.ts';
 import type { NatsIdentity } from './nats-identity.ts';
 
 /** Open connections that a server names in one answer. */
@@ -45,7 +45,7 @@ export async function withSystem<T>(
   const system = await dial()
     .catch(dial)
     .catch((cause: unknown) => {
-      throw new Error(`cannot connect to NATS at ${servers.join(', ')} by sys.creds: ${reasonOf(cause)}`, { cause });
+      throw new Error(`cannot connect to NATS at ${servers.join(', ')} by sys.creds: ${messageOf(cause)}`, { cause });
     });
   try {
     return await work(system);

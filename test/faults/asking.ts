@@ -1,4 +1,5 @@
 /** Requests of judgements to a gateway, sent once or until a condition holds. */
+import { messageOf } from '../../lib/error-message.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import { createHttpClient } from './load/client.ts';
 import { encoded } from './load/requests.ts';
@@ -11,7 +12,7 @@ type AskerOf = (tenant: string) => Promise<Ask>;
 export const settleMs = 60_000;
 const settlePollMs = 500;
 
-export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const textOf = (error: unknown): string => messageOf(error);
 
 export async function withAskers<T>(world: World, work: (askerOf: AskerOf) => Promise<T>): Promise<T> {
   const http = createHttpClient(1);

@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { messageOf } from '../../lib/error-message.ts';
 import { enter, strike } from '../../dev/process/ledger.ts';
 import { repositoryRoot, shortTemporaryRoot } from '../../dev/paths.ts';
 import { say } from '../../dev/steps.ts';
@@ -125,7 +126,7 @@ async function namespacesMissing(): Promise<string | undefined> {
     const tried = await run('unshare', ['--net', '--', 'true'], { deadlineMs: 5_000 });
     return tried.code === 0 ? undefined : tried.stderr.trim();
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -6,7 +6,7 @@ import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { WaitingByTenant, type Waiting } from '../tenant/turns.ts';
 import type { Alike, Departure } from '../turn.ts';
-import { leavingOf, movesFrom, preparationOf } from './moving.ts';
+import { hostOf, leavingOf, movesFrom, preparationOf } from './moving.ts';
 import { isRunningOnce } from './runs.ts';
 import { isUpdating } from './updates.ts';
 
@@ -82,8 +82,7 @@ interface HostThatIsLeft {
 
 /** Hosts that this container may leave, or be released by. */
 function hostsOf(record: ContainerRecord): HostKey[] {
-  const placed = record.placement.phase === 'placed' ? record.placement.host : undefined;
-  return [placed, leavingOf(record)?.host].filter((host) => host !== undefined);
+  return [hostOf(record), leavingOf(record)?.host].filter((host) => host !== undefined);
 }
 
 /** `true` if the sweep may change what is on the host, or what the host has not released yet. */

@@ -2,6 +2,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, relative, resolve } from 'node:path';
+import { messageOf } from '../../../lib/error-message.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { withoutLastBreak } from '../../terminal/input.ts';
 import type { Remarks, ValueSource, Wanted, WantedSecret } from './model.ts';
@@ -80,7 +81,7 @@ function contentOf(path: string): Buffer | string {
     if (statSync(path).size > limits.cliInputBytes) return `${path} is larger than ${limits.cliInputBytes} bytes`;
     return readFileSync(path);
   } catch (error) {
-    return `${path} can't be read: ${error instanceof Error ? error.message : String(error)}`;
+    return `${path} can't be read: ${messageOf(error)}`;
   }
 }
 

@@ -3,6 +3,7 @@
  * answer decoded.
  */
 import type { Duplex } from 'node:stream';
+import { messageOf } from '../../../lib/error-message.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { decode } from '../answers.ts';
 import { EngineError } from '../errors.ts';
@@ -82,7 +83,7 @@ export function parse<T>(name: string, decoder: (bytes: Uint8Array) => T, reply:
   try {
     return decoder(reply.body);
   } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error);
+    const detail = messageOf(error);
     throw new EngineError(name, { kind: 'malformed' }, detail, error);
   }
 }

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { away, meshConfiguration, meshLinkOf } from '../../../host-agent/tenant-network/mesh.ts';
+import { meshLinkOf } from '../../../host-agent/tenant-network/link-names.ts';
+import { away, meshConfiguration } from '../../../host-agent/tenant-network/mesh.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import type { DesiredNetwork, NamedMember } from '../../../schemas/wire/net.ts';
 

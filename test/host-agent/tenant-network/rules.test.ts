@@ -1,5 +1,6 @@
 import t from 'tap';
-import { linkOf, macOf } from '../../../host-agent/tenant-network/links.ts';
+import { linkOf } from '../../../host-agent/tenant-network/link-names.ts';
+import { macOf } from '../../../host-agent/tenant-network/links.ts';
 import { elementsOf, marksOf, tableChange, wholeTable, type Placed } from '../../../host-agent/tenant-network/rules.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 

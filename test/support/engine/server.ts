@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { messageOf } from '../../../lib/error-message.ts';
 import { parseCall, replyTo, type EngineCall, type Streamed } from './api.ts';
 import { frameOf, recordsSince } from './log.ts';
 import { refusal, type Answer, type EngineModel } from './model.ts';
@@ -127,7 +128,7 @@ export async function startSimulatedEngine(model: EngineModel, options: ServerOp
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
       if (response.headersSent) return void response.destroy();
-      writeAnswer(response, refusal(500, error instanceof Error ? error.message : String(error)));
+      writeAnswer(response, refusal(500, messageOf(error)));
     });
   });
   const { socketPath } = options;

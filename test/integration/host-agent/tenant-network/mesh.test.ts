@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import t from 'tap';
-import { meshLinkOf } from '../../../../host-agent/tenant-network/mesh.ts';
+import { meshLinkOf } from '../../../../host-agent/tenant-network/link-names.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
 import type { Attachment, NamedMember } from '../../../../schemas/wire/net.ts';
 import { freePort } from '../../../../dev/process/process.ts';

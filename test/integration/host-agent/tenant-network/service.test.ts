@@ -5,7 +5,8 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { containerLink, linkOf } from '../../../../host-agent/tenant-network/links.ts';
+import { linkOf } from '../../../../host-agent/tenant-network/link-names.ts';
+import { containerLink } from '../../../../host-agent/tenant-network/links.ts';
 import { canStartEngine } from '../../../support/servers.ts';
 import { inCi, skipWithoutTools } from '../../../support/tools.ts';
 import { until } from '../../../support/until.ts';

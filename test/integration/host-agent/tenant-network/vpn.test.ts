@@ -6,7 +6,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import t from 'tap';
 import type { Test } from 'tap';
-import { vpnLinkOf } from '../../../../host-agent/tenant-network/vpn.ts';
+import { vpnLinkOf } from '../../../../host-agent/tenant-network/link-names.ts';
 import { newWireguardKeys, type WireguardKeys } from '../../../../lib/wireguard-keys.ts';
 import type { HostKey, NetworkName, TenantId } from '../../../../schemas/ids.ts';
 import type { Attachment, KnownNames, NamedMember, VpnNetwork } from '../../../../schemas/wire/net.ts';

@@ -1,0 +1,2 @@
+/** The message of any thrown value, as people read it. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
