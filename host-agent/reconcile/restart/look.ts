@@ -26,7 +26,7 @@ export interface Look {
 }
 
 export function afterLook(before: RestartState, look: Look): RestartState {
-  const restart = afterMeasurement(before, look);
+  const restart = afterStart(afterMeasurement(before, look), look.observed);
   const { wanted, observed } = look;
   if (generationOf(wanted) !== restart.generation || wanted.want !== restart.want) return afresh(restart, look);
   if (wanted.want !== 'running') return restart;
@@ -60,6 +60,12 @@ function afterMeasurement(before: RestartState, { wanted, observed }: Look): Res
   if (disk.why === null) return isOverDisk(restart) ? { ...restart, ...clear } : restart;
   const isLastRun = policyOf(wanted.container).restart === 'never';
   return { ...restart, attempt: { phase: isLastRun ? 'ended' : 'failed' }, why: disk.why };
+}
+
+/** Its first start got no answer, and the copy was only created: it has not begun. */
+function afterStart(restart: RestartState, observed: Observed): RestartState {
+  if (observed.kind === 'absent' || observed.found.dockerId !== restart.firstStart) return restart;
+  return observed.found.state.phase === 'created' ? { ...restart, hasBegun: false } : restart;
 }
 
 /** Another generation, or another goal: earlier failures do not count. */

@@ -82,6 +82,8 @@ export interface RestartState extends Lasting {
   readonly startedAtMs: number | null;
   /** The time at which the agent saw it run, noted once for each unbroken watch of the engine. */
   readonly seenUpAtMs: number | null;
+  /** The engine's container whose start made `hasBegun` true. */
+  readonly firstStart: string | null;
   /** The engine's container that can never start again; the agent makes another. */
   readonly remake: string | null;
   /** The measurement that is not taken in yet. */
@@ -108,6 +110,7 @@ export const blank: RestartState = {
   drainedBeside: null,
   startedAtMs: null,
   seenUpAtMs: null,
+  firstStart: null,
   remake: null,
   disk: null,
   operation: null,
@@ -124,7 +127,7 @@ export const lastingOf = (restart: RestartState): Lasting => {
 
 /** Adds the run that the step stops, or begins. To be written to disk before the step. */
 export function withStep(restart: RestartState, step: Step, found: readonly Found[]): RestartState {
-  if (step.kind === 'start' && !restart.hasBegun) return { ...restart, hasBegun: true };
+  if (step.kind === 'start' && !restart.hasBegun) return { ...restart, hasBegun: true, firstStart: step.dockerId };
   if (step.kind !== 'stop') return restart;
   const state = found.find(({ dockerId }) => dockerId === step.dockerId)?.state;
   if (state?.phase !== 'running' || restart.stopped.includes(state.run)) return restart;

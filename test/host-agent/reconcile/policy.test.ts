@@ -246,7 +246,15 @@ t.test('a container that runs once and is removed by hand does not run again', (
   t.match(again, { attempt: { phase: 'clear' }, hasBegun: false }, 'a start runs it again');
   for (const restart of [restartState(), withStep(restartState(), start, [])])
     t.equal(settle(restart, start, { kind: 'changed' }, nowMs, backoff).hasBegun, false, 'a start that was none');
-  t.equal(withStep(restartState(), start, []).hasBegun, true);
+  const unanswered = settle(withStep(restartState(), start, []), start, { kind: 'outage' }, nowMs, backoff);
+  t.equal(unanswered.hasBegun, true);
+  for (const generation of [3, 4]) {
+    const notBegun = look(unanswered, running('never', { generation, start: 3 }), { phase: 'created' });
+    const removed = { ...watch, wanted: running('never', { generation, start: 3 }), observed: absent };
+    t.equal(afterLook(notBegun, removed).attempt.phase, 'clear', 'its agent removed a copy that had not begun');
+    const unknown = afterLook(afterLook(unanswered, removed), removed);
+    t.equal(unknown.attempt.phase, 'ended', 'nobody knows');
+  }
   const often = look(restartState(), running('on_failure'), up);
   t.equal(afterLook(often, { ...watch, wanted: running('on_failure'), observed: absent }).attempt.phase, 'clear');
   t.end();
