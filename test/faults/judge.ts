@@ -123,10 +123,10 @@ export const judgeDoubles = (world: World): Judgement => ({
 });
 
 /**
- * A program's heap grows in steps until its first full collections, and a nats-server's with the
- * caches of streams. So only growth by a third, and by at least this, counts.
+ * An owner's heap grows with the partitions that it takes over, and a nats-server with the caches
+ * of streams. So only growth by a third, and by at least this, counts.
  */
-const growthFloorBytes = 96 * 1024 ** 2;
+const growthFloorBytes = 48 * 1024 ** 2;
 const growthFraction = 1 / 3;
 
 export const judgeMemory = (growths: readonly Growth[]): Judgement => ({

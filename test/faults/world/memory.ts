@@ -1,10 +1,13 @@
-/** Samples the memory of each process (VmRSS) every second, and says whether it grows. */
+/**
+ * Samples the memory of each process every second, and says whether it grows: a program's heap in
+ * use, and the resident memory of a server.
+ */
 import { readFileSync } from 'node:fs';
 import type { World } from './world.ts';
 
 interface Sample {
   readonly atMs: number;
-  readonly rssBytes: number;
+  readonly bytes: number;
 }
 
 export interface Growth {
@@ -37,17 +40,28 @@ export function rssBytes(pid: number): number | undefined {
 }
 
 const median = (samples: readonly Sample[]): number =>
-  samples.map((each) => each.rssBytes).toSorted((left, right) => left - right)[Math.floor(samples.length / 2)] ?? NaN;
+  samples.map((each) => each.bytes).toSorted((left, right) => left - right)[Math.floor(samples.length / 2)] ?? NaN;
+
+/** `undefined` if this process has not written it yet. */
+function heapBytes(file: string, pid: number): number | undefined {
+  try {
+    const [by, bytes] = readFileSync(file, 'utf8').split(' ').map(Number);
+    return by === pid ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 export function watchMemory(world: World): Memory {
   const lives = new Map<string, Sample[]>();
   const timer = setInterval(() => {
     for (const [place, process] of world.processes) {
       const { pid } = process.server();
-      const bytes = rssBytes(pid);
+      const file = world.heapFile(place);
+      const bytes = file === undefined ? rssBytes(pid) : heapBytes(file, pid);
       if (bytes === undefined) continue;
       const key = `${place}/${pid}`;
-      lives.set(key, [...(lives.get(key) ?? []), { atMs: performance.now(), rssBytes: bytes }]);
+      lives.set(key, [...(lives.get(key) ?? []), { atMs: performance.now(), bytes }]);
     }
   }, sampleEveryMs);
   return {

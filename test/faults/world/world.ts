@@ -40,6 +40,8 @@ export interface World {
   readonly nc: NatsConnection;
   /** Programs by place; with one actors process there is no a2. */
   readonly processes: ReadonlyMap<Place, Controlled>;
+  /** Where a program writes its heap in use (heap-preload.ts); `undefined` for a server. */
+  heapFile(place: Place): string | undefined;
   /** Programs that ended by themselves; the harness started them again. */
   readonly endings: readonly string[];
   readonly gateways: readonly Gateway[];
@@ -149,7 +151,10 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     });
 
   const clockFile = (place: Place): string => join(folder, `clock-${place}`);
-  const preload = pathToFileURL(join(import.meta.dirname, '../clock-preload.js')).href;
+  const heapFile = (place: Place): string => join(folder, `heap-${place}`);
+  const preloads = ['clock-preload', 'heap-preload'].map(
+    (name) => `--import ${pathToFileURL(join(import.meta.dirname, `../${name}.js`)).href}`,
+  );
   const processes = new Map<Place, Controlled>();
   const endings: string[] = [];
   for (const { name } of nats.nodes) processes.set(name as NatsPlaceName, nodeOf(nats, name));
@@ -164,8 +169,9 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
       name: programOf[place],
       get settings() {
         return {
-          NODE_OPTIONS: `--import ${preload}`,
+          NODE_OPTIONS: preloads.join(' '),
           FAULTS_CLOCK_FILE: clockFile(place),
+          FAULTS_HEAP_FILE: heapFile(place),
           METRICS_HOST: addressOf(place),
           NATS_URLS: nats.urls.join(','),
           NATS_CA_FILE: nats.caFile,
@@ -248,6 +254,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     nats,
     nc,
     processes,
+    heapFile: (place) => (place in programOf ? heapFile(place) : undefined),
     endings,
     gateways,
     wire,
