@@ -190,7 +190,7 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
     const forgotten = injected.flatMap((each) => each.forgotten);
     const logs = await judgeLogs(world, forgotten);
     const ofJobs = await judgeJobs(world, jobs.jobs);
-    const ofUpdates = await judgeUpdates(world);
+    const ofUpdates = await judgeUpdates(world, forgotten);
     const undated = injected.flatMap((each) => each.undated);
     const usage = await judgeUsage(world, forgotten, undated);
     await workload.finalLists(finalDeadlineMs);
