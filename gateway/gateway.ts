@@ -56,6 +56,7 @@ import { UsageReader } from './stats/usage-reader.ts';
 import { createBodyValidators } from './validation/bodies.ts';
 import { vpnRoutes } from './vpn/routes.ts';
 import { Vault } from './vault/vault.ts';
+import { keyringOf } from './vpn/service/keyring.ts';
 import { createForage, type Forage } from './vpn/vpn.ts';
 
 /** Of these, the requests of one tenant. */
@@ -157,7 +158,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const streams = streamHostOf(parts, () => connection);
   const sessions = new Sessions({ clock, log, stillGood: (identity) => verifier.stillGood(identity) });
   const forage = forageOf(parts, { vault, listenUrl: () => listenUrl });
-  const unseal = unsealOf(parts, vault);
+  const unseal = unsealOf(parts, vault, forage);
   const handlers = handlersOf(parts, { streams, sessions, vault, signingKeys, forage }, ready);
   const dispatcher = dispatcherOf(parts, { forage, vault }, handlers);
   const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
@@ -258,6 +259,7 @@ function signingKeysOf(
 function unsealOf(
   { configuration, client, clock, log, meters }: Parts,
   vault: Vault | undefined,
+  { networks, keyring }: Pick<Forage, 'networks' | 'keyring'>,
 ): UnsealService | undefined {
   const { HOSTS_ACCOUNT_FILE: path } = configuration;
   const issuers = path === undefined ? undefined : hostIssuersOf(path, clock, log);
@@ -270,6 +272,8 @@ function unsealOf(
     vault,
     issuers,
     ask: client.ask,
+    renew: async (network, rid, deadlineMs) =>
+      networks.fresh({ origin: { rid }, deadlineMs }, network, keyringOf(keyring)),
     newRequestId: randomUUID,
     clock,
     log,

@@ -246,7 +246,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     steadyMs,
     log,
   });
-  const vpnKeys = new VpnKeys({ values: parts.values, log });
+  const vpnKeys = new VpnKeys({ values: parts.values, nowMs, log });
   const tenantNetwork =
     sandboxes === undefined || settings.NET_SOCKET === undefined
       ? undefined

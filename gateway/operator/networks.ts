@@ -80,7 +80,7 @@ export function networkRoutes({ actors, networks, keyring, clock, log }: Forage)
   ): HandlerOf<ServerFile> =>
     refusing<ServerFile>(log, async (call) => {
       const keys = keyringOf(keyring);
-      const network = await networks.fresh(call, await networks.load(call, call.params.network), keys);
+      const network = await networks.fresh(call, call.params.network, keys);
       const whole = ['content-type', type, 'x-content-type-options', 'nosniff'];
       return conditional(call, await contentOf(call, network, keys), { whole });
     });

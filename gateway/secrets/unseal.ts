@@ -53,6 +53,8 @@ export interface UnsealOptions {
   readonly vault: Vault;
   readonly issuers: HostIssuers;
   readonly ask: AskOwner;
+  /** Renews the certificate of a network's server, if that is due. @throws Refusal */
+  readonly renew: (network: NetworkName, rid: string, deadlineMs: number) => Promise<unknown>;
   readonly newRequestId: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -208,15 +210,27 @@ export class UnsealService {
   async #key(agent: Sender, ask: Extract<UnsealAsk, { peer: PeerId } | { network: NetworkName }>): Promise<Answered> {
     const { clock, newRequestId } = this.#options;
     const { host, user } = agent;
-    const by = { by: { host, user }, rid: newRequestId() };
+    const rid = newRequestId();
+    const deadlineMs = clock.monotonicMs() + unsealMs;
+    const by = { by: { host, user }, rid };
     const question: Question =
       ask.peer === undefined
         ? { type: 'network.unseal', network: ask.network, ...by }
         : { type: 'peer.unseal', tenant: ask.tenant, peer: ask.peer, ...by };
-    const outcome = await this.#options.ask('read', question, clock.monotonicMs() + unsealMs);
+    const outcome = await this.#options.ask('read', question, deadlineMs);
     if (!succeeded(outcome)) return this.#refusedByOwner(agent, ask, outcome);
+    // The agent hears the serial of a new certificate from the network's owner, and asks again.
+    if (ask.network !== undefined) await this.#renew(ask.network, rid, deadlineMs);
     const opened = ask.peer === undefined ? this.#networkKeys(ask.network, outcome) : this.#peerKey(ask, outcome);
     return opened === undefined ? unopened : this.#sealed(ask, Buffer.from(JSON.stringify(opened)));
+  }
+
+  async #renew(network: NetworkName, rid: string, deadlineMs: number): Promise<void> {
+    await this.#options
+      .renew(network, rid, deadlineMs)
+      .catch((error: unknown) =>
+        this.#options.log.warn('certificate_renew_failed', { network, requestId: rid, error }),
+      );
   }
 
   #networkKeys(network: NetworkName, { body }: Outcome): UnsealedKey | undefined {

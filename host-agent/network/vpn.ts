@@ -15,6 +15,8 @@ export type VpnKeyOf =
       readonly network: NetworkName;
       /** Serial of the certificate that belongs to it now; absent: whatever it has. */
       readonly certificate?: string;
+      /** Its certificate is near its end: a gateway that is asked for the key renews it. */
+      readonly isRenewal?: true;
     }
   | { readonly tenant: TenantId; readonly peer: PeerId };
 

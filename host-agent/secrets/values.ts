@@ -157,9 +157,9 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
   };
 
   const vpnKey: Values['vpnKey'] = async (publicKey, of) => {
-    const { certificate, ...what } = { certificate: undefined, ...of };
+    const { certificate, isRenewal, ...what } = { certificate: undefined, isRenewal: undefined, ...of };
     const isEnough = ({ ike }: UnsealedKey): boolean =>
-      ike !== undefined && (certificate === undefined || ike.serial === certificate);
+      isRenewal !== true && ike !== undefined && (certificate === undefined || ike.serial === certificate);
     const got = await obtained({ publicKey }, decodeKey, what, isEnough);
     return 'why' in got ? { kind: 'missing', ...got } : { kind: 'key', key: got.value };
   };

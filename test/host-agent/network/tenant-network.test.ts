@@ -55,6 +55,7 @@ async function start(t: Test, kept = (): Promise<void> => Promise.resolve()) {
     wayOut: () => Promise.resolve(undefined),
     vpnKeys: new VpnKeys({
       values: { vpnKey: () => Promise.resolve({ kind: 'missing', why: 'none', isFinal: true }) },
+      nowMs: Date.now,
       log: quietLog,
     }),
     kept,

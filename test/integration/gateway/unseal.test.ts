@@ -5,6 +5,9 @@ import t from 'tap';
 import { gatewayPermissions } from '../../../ops/nats-keys/permissions.ts';
 import { writePrivateFile } from '../../../lib/process/private-file.ts';
 import { Vault } from '../../../gateway/vault/vault.ts';
+import { networkPlace } from '../../../gateway/vpn/service/networks/authority.ts';
+import { newWireguardKeys } from '../../../lib/wireguard-keys.ts';
+import type { NetworkName } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import {
@@ -28,11 +31,24 @@ const key = { id: 'k1', key: Buffer.alloc(32, 1) };
 const vault = new Vault([key]);
 const env = { VAULT_KEYS: `k1:${Buffer.from(key.key).toString('base64')}` };
 const acme = tenantId('acme');
+const wireguard = newWireguardKeys().privateKey;
 const place = { of: 'secret', tenant: acme, name: 'db', version: 1 } as const;
 
 let answer: () => AnswerOf | Promise<AnswerOf> = () => refusal('unavailable');
 const otherwise = memoryOwner();
-serveOwner(ground.nc, (ask) => (ask.type === 'secret.unseal' ? answer() : otherwise(ask)));
+/** Networks whose certificates a gateway has looked at. */
+const looked: string[] = [];
+serveOwner(ground.nc, (ask) => {
+  if (ask.type === 'secret.unseal') return answer();
+  if (ask.type === 'network.unseal') {
+    const sealed = (field: 'wireguard' | 'server', text: string) => vault.seal(networkPlace(ask.network, field), text);
+    const ike = { id: 'vpn.example.com', certificate: 'pem', serial: '1a', sealed: sealed('server', 'key') };
+    return okData({ sealed: sealed('wireguard', wireguard), ike });
+  }
+  if (ask.type !== 'network.material') return otherwise(ask);
+  looked.push(ask.network);
+  return refusal('unavailable');
+});
 
 const host = await hostOn(t, ground.nats, 'h1');
 const curve = createCurve();
@@ -52,11 +68,13 @@ const unseal = async (more: object = {}, proof?: HostProof | null): Promise<Unse
 };
 const failuresIn = ({ events }: ReturnType<typeof recordingLog>, reason: string) =>
   events.filter(({ event, fields }) => event === 'unseal_failed' && fields?.['reason'] === reason);
-function opened(answered: UnsealAnswer): Buffer {
+function plainOf(answered: UnsealAnswer): Buffer {
   if (!answered.ok || answered.box === null) throw new Error(JSON.stringify(answered));
   const box = Buffer.from(answered.box, 'base64url');
-  const plain = curve.open(box.subarray(senderKeyBytes), box.toString('latin1', 0, senderKeyBytes));
-  const { value } = JSON.parse(Buffer.from(plain ?? []).toString()) as { value: string };
+  return Buffer.from(curve.open(box.subarray(senderKeyBytes), box.toString('latin1', 0, senderKeyBytes)) ?? []);
+}
+function opened(answered: UnsealAnswer): Buffer {
+  const { value } = JSON.parse(plainOf(answered).toString()) as { value: string };
   return Buffer.from(value, 'base64');
 }
 
@@ -85,6 +103,22 @@ t.test('a gateway with the vault’s keys', async (t) => {
     }
     answer = () => okData(null);
     t.match(await unseal({ secret: undefined, registry: 'docker.io' }), { ok: true, box: null });
+  });
+
+  await t.test('the key of a network has its certificate looked at, and comes whatever becomes of that', async (t) => {
+    const asked = { v: 1, ...protocolFields, key: ask.key, network: 'office' as NetworkName } as const;
+    const message = JSON.stringify({ ...asked, proof: host.prove(asked) });
+    const subject = subjects.hostUnseal(host.agent);
+    const answered: UnsealAnswer = (await host.nc.request(subject, message, { timeout: 30_000 })).json();
+    t.match(JSON.parse(plainOf(answered).toString()), {
+      key: wireguard,
+      ike: { serial: '1a', private_key: 'key' },
+    });
+    t.same(looked, ['office']);
+    t.match(
+      log.events.filter(({ event }) => event === 'certificate_renew_failed').map(({ fields }) => fields),
+      [{ network: 'office' }],
+    );
   });
 
   await t.test('a value that does not open is no refusal for good', async (t) => {
@@ -134,7 +168,7 @@ t.test('a gateway with the vault’s keys', async (t) => {
 
   await t.test('it is counted, and what has arrived is answered at the end', async (t) => {
     const metrics = await gateway.registry.metrics();
-    t.match(metrics, /longshore_gateway_unseals_total\{result="sealed"\} 20/);
+    t.match(metrics, /longshore_gateway_unseals_total\{result="sealed"\} 21/);
     t.match(metrics, /longshore_gateway_unseals_total\{result="refused"\} 2/);
     t.match(metrics, /longshore_gateway_unseals_total\{result="unsigned"\} 1/);
     t.match(metrics, /longshore_gateway_unseals_total\{result="forged"\} 2/);

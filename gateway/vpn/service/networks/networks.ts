@@ -174,9 +174,9 @@ export class NetworkKeeper {
   /**
    * The network, after renewing those of its certificates that are due or too long. @throws Refusal
    */
-  async fresh(asker: Asker, before: NetworkRecord, keyring: Keyring): Promise<NetworkRecord> {
+  async fresh(asker: Asker, name: NetworkName, keyring: Keyring): Promise<NetworkRecord> {
     const nowMs = this.#options.clock.nowMs();
-    let network = before;
+    let network = await this.load(asker, name);
     if (isRenewalDue(network.ca, nowMs + limits.caLifetimeMs, nowMs, limits.caLifetimeMs)) {
       network = await this.#certify(asker, network, 'ca', await this.#caCertificate(asker, network, keyring));
     }

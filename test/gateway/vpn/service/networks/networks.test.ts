@@ -180,17 +180,19 @@ t.test(
     const fresh = async (change: Partial<NetworkRecord>, certify: () => AnswerOf = () => okData(networkNow())) => {
       const { forage, keyring, jobs, types } = forageWith({
         'network.certify': certify,
-        'network.material': () => okMaterial(networkNow()),
+        'network.material': () => okMaterial({ ...networkNow(), ...change }),
       });
-      const network = await forage.networks.fresh(asker, { ...networkNow(), ...change }, keyring);
+      const network = await forage.networks.fresh(asker, networkNow().name, keyring);
       return { network, made: jobs.map(({ kind }) => kind), types: types() };
     };
     t.same((await fresh({})).made, []);
-    t.match(await fresh(ending('ca')), { made: ['ca'], types: ['network.certify'] });
+    t.match(await fresh(ending('ca')), { made: ['ca'], types: ['network.material', 'network.certify'] });
     t.same((await fresh(ending('server'))).made, ['server']);
     const both = { ...ending('ca'), ...ending('server') };
     t.same((await fresh(both, () => okData({ ...networkNow(), ...ending('server') }))).made, ['ca', 'server']);
-    t.match(await fresh(ending('ca'), () => refusal('conflict')), { types: ['network.certify', 'network.material'] });
+    t.match(await fresh(ending('ca'), () => refusal('conflict')), {
+      types: ['network.material', 'network.certify', 'network.material'],
+    });
     const late = limits.caLifetimeMs * limits.certificateRenewFraction;
     t.same((await fresh(ending('ca', late))).made, [], 'not yet');
     t.same((await fresh(ending('ca', late - 1))).made, ['ca']);
