@@ -806,23 +806,32 @@ class Simulation {
   async #lastWords(): Promise<readonly (readonly [TenantId, Seen])[]> {
     const ends: (readonly [TenantId, Seen])[] = [];
     for (const tenant of this.#tenants) {
-      let listed = await this.#ask(tenant, { kind: 'list' });
-      for (let attempt = 0; attempt < 10 && listed.kind !== 'ok'; attempt++)
-        listed = await this.#ask(tenant, { kind: 'list' });
-      if (listed.kind !== 'ok' || listed.told.of !== 'list') throw new Error(`${tenant} is not answered`);
+      const told: Seen[] = [];
       await this.#ask(tenant, { kind: 'quota' });
-      for (const { id, version } of listed.told.containers) {
+      for (const { id } of await this.#listed(tenant)) {
         const isAnswered = (result: Result): boolean =>
           result.kind === 'ok' || (result.kind === 'refused' && result.code === 'not_found');
         let status = await this.#ask(tenant, { kind: 'get', id });
         for (let attempt = 0; attempt < 10 && !isAnswered(status); attempt++)
           status = await this.#ask(tenant, { kind: 'get', id });
         // The container may have been removed between the two reads.
-        if (status.kind === 'ok' && status.told.of === 'container')
-          ends.push([tenant, { ...status.told.container, version }]);
+        if (status.kind === 'ok' && status.told.of === 'container') told.push(status.told.container);
+      }
+      // What a status says is over may have been under way in the list before it.
+      for (const { id, version } of await this.#listed(tenant)) {
+        const container = told.find((each) => each.id === id);
+        if (container !== undefined) ends.push([tenant, { ...container, version }]);
       }
     }
     return ends;
+  }
+
+  async #listed(tenant: TenantId): Promise<readonly Pick<Seen, 'id' | 'version'>[]> {
+    let listed = await this.#ask(tenant, { kind: 'list' });
+    for (let attempt = 0; attempt < 10 && listed.kind !== 'ok'; attempt++)
+      listed = await this.#ask(tenant, { kind: 'list' });
+    if (listed.kind !== 'ok' || listed.told.of !== 'list') throw new Error(`${tenant} is not answered`);
+    return listed.told.containers;
   }
 
   /**
