@@ -333,6 +333,11 @@ export class Ledger {
     if (isFirst) this.#changedPeers.add('');
   }
 
+  /** `true` if it knows a run of this one of the engine's containers. */
+  knows(dockerId: string): boolean {
+    return this.#runs.has(dockerId);
+  }
+
   /** The engine's ids of the containers whose runs it knows. */
   dockerIds(): ReadonlySet<string> {
     return new Set(this.#runs.keys());

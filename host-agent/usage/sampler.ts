@@ -84,6 +84,14 @@ export function createSampler(parts: SamplerParts): Sampler {
     await last(dockerId);
     return end();
   };
+  /**
+   * The engine forgets a run when its container starts again, or is removed: the ledger on disk is
+   * then the only one that knows it, also if this agent is killed.
+   */
+  const kept = async <T>(dockerId: string, forget: () => Promise<T>): Promise<T> => {
+    if (ledger.knows(dockerId)) await store.flush();
+    return forget();
+  };
   const engine: CachedEngine = {
     ...parts.engine,
     inspect: async (dockerId) => {
@@ -99,6 +107,8 @@ export function createSampler(parts: SamplerParts): Sampler {
     stop: (dockerId, graceMs) => before(dockerId, () => parts.engine.stop(dockerId, graceMs)),
     stopBy: (dockerId, signal, graceMs) => before(dockerId, () => parts.engine.stopBy(dockerId, signal, graceMs)),
     kill: (dockerId) => before(dockerId, () => parts.engine.kill(dockerId)),
+    start: (dockerId) => kept(dockerId, () => parts.engine.start(dockerId)),
+    remove: (dockerId, volumes) => kept(dockerId, () => parts.engine.remove(dockerId, volumes)),
   };
 
   /** @param container the container that its use is shown for */

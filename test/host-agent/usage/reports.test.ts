@@ -2,10 +2,8 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
-import { createFaults } from '../../../host-agent/faults.ts';
 import { createUsageReports } from '../../../host-agent/usage/reports.ts';
-import { loadUsageStore, type UsageStore } from '../../../host-agent/usage/store.ts';
+import type { UsageStore } from '../../../host-agent/usage/store.ts';
 import type { ServedPeer } from '../../../host-agent/network/tenant-network.ts';
 import { countPeers } from '../../../host-agent/usage/peers.ts';
 import type { PeerCounted } from '../../../host-agent/usage/ledger.ts';
@@ -16,39 +14,13 @@ import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
 import { quietLog } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { protocolFields } from '../../../schemas/wire/version.ts';
+import { storeIn } from './support.ts';
 
 const noon = Date.parse('2026-11-24T12:00:00Z');
 const noonHour = noon / hourMs;
 const at = (ms: number): string => new Date(noon + ms).toISOString();
 const idOf = (number: number): ContainerId =>
   `0190a000-0000-7000-8000-${String(number).padStart(12, '0')}` as ContainerId;
-
-/** Readings of the machine's clocks. */
-interface Clocks {
-  nowMs: number;
-  steadyMs: number;
-}
-
-let sources = 0;
-
-async function storeIn(
-  stateDir: string,
-  clocks: Clocks,
-  onDropped: (hours: number) => void = () => {},
-): Promise<UsageStore> {
-  const disk = createStateDisk(createFaults(quietLog), { minMs: 1, maxMs: 10 }, quietLog);
-  const newSource = () => `${++sources}`.padStart(32, '0');
-  const machineTime = { boot: 'b1', nowMs: () => clocks.steadyMs };
-  return loadUsageStore({
-    stateDir,
-    nowMs: () => clocks.nowMs,
-    machineTime,
-    newSource,
-    onDropped,
-    disk,
-    log: quietLog,
-  });
-}
 
 /** A run of a container, from its start to its end. */
 const ran = ({ ledger }: UsageStore, number: number, fromMs: number, toMs: number, tenant = 'acme'): void => {
