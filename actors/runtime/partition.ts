@@ -388,7 +388,12 @@ export class Partition<D extends DomainTypes> {
     const excess = 'tenant' in ask && isByItself(ask) ? excessOf(serving, ask.tenant) : undefined;
     if (excess !== undefined) {
       const message = `${excess.message}: try again later`;
-      respond('rate_limited', errorBody({ error: 'rate_limited', ...excess, message }));
+      const reply = {
+        code: 'rate_limited',
+        body: errorBody({ error: 'rate_limited', ...excess, message }),
+      } as const;
+      operations.addUnchanged({ record: this.#outcomeOf(ask, reply), commit: 0, tenant: tenantOf(ask) });
+      respond(reply.code, reply.body);
       return;
     }
     const turn = this.#turnOf(() => domain.write(state, ask, this.#context(serving, ask), prepared), ask.rid);

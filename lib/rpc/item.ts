@@ -99,6 +99,16 @@ export function mayDecide(item: Item, message: string, isSuccess: boolean): bool
 }
 
 /**
+ * The outcome that an answer makes. Owners do not keep `unavailable`: an earlier message with the
+ * write, which comes late, may still be executed.
+ */
+export function outcomeBy(item: Item, answer: Outcome): Outcome {
+  const { state } = item;
+  const hasOthers = state.phase !== 'settled' && state.past.mayHaveRun;
+  return answer.code === 'unavailable' && isWrite(item) && hasOthers ? unanswered(item) : answer;
+}
+
+/**
  * The outcome where no answer came: `timeout` for a write that may have been executed, and
  * `unavailable` for everything else (A3, A5).
  */

@@ -37,7 +37,7 @@ import { errorBody, isSuccessCode, outcomeStatus } from '../../schemas/errors.ts
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { rateLimitedLog, type RateLimitedLog } from '../rate-limited-log.ts';
 import type { Tracer } from '../trace/tracer.ts';
-import { isSettled, mayDecide, newItem, sendAgain, settle, unanswered } from './item.ts';
+import { isSettled, mayDecide, newItem, outcomeBy, sendAgain, settle, unanswered } from './item.ts';
 import type { Item, Outcome, RetryReason } from './item.ts';
 import {
   enlist,
@@ -304,7 +304,8 @@ export class PartitionClient {
       if (isRefusal && counts) share.heard = 'refusal';
       else if (!isRefusal && share.heard === 'nothing') share.heard = 'answer';
       const isUnknown = code === 'internal' && protocol < protocolOfAsk(item.question);
-      if (!isRefusal && counts) settle(item, isUnknown ? unknownToOwner : { code, ...splitHead(body) });
+      if (!isRefusal && counts)
+        settle(item, isUnknown ? unknownToOwner : outcomeBy(item, { code, ...splitHead(body) }));
     }
     for (const share of flight.shares) {
       const { heard } = share;

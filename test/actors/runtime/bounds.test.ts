@@ -283,19 +283,20 @@ t.test('writes of one tenant leave room for those of another, while nothing is c
   t.teardown(() => partition.release());
   const made = createAsk(acme, 'a');
   await writeOf(partition, made);
-  const update = async (index: number): Promise<string> => {
+  const update = async (index: number, op = operation()): Promise<string> => {
     const patch = { env: { LONG: String(index).padStart(60_000, 'x') } };
-    return (await writeOf(partition, { type: 'container.update', tenant: acme, id: made.id, patch, op: operation() }))
-      .code;
+    return (await writeOf(partition, { type: 'container.update', tenant: acme, id: made.id, patch, op })).code;
   };
   let count = 0;
   while ((await update(++count)) === 'ok');
-  t.equal(await update(0), 'rate_limited');
+  const refused = operation();
+  t.equal(await update(0, refused), 'rate_limited');
   t.ok(count > 10, `one alone has half of the room: ${count} updates`);
   t.equal((await writeOf(partition, createAsk(bolt, 'b', 30_000))).code, 'created');
   isShut = false;
   await partition.checkpointed();
   t.equal(await update(0), 'ok');
+  t.equal(await update(0, refused), 'rate_limited', 'a copy of the same message that comes late');
 });
 
 t.test('turns of one tick that are together too large for a message are two commits', async (t) => {

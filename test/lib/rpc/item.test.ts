@@ -4,6 +4,7 @@ import {
   isSettled,
   mayDecide,
   newItem,
+  outcomeBy,
   send,
   sendAgain,
   settle,
@@ -39,6 +40,19 @@ t.test('a write that may have been executed is a timeout; everything else is una
     ['a read', after(newItem(readOf('a'), 1000, ignore), 'lost'), 'unavailable'],
   ] as const;
   for (const [what, item, code] of cases) t.same(unanswered(item), { code, body: '' }, what);
+  t.end();
+});
+
+t.test('a refusal that owners do not keep says nothing of an earlier message', (t) => {
+  const codeOf = (item: Item, code: 'unavailable' | 'conflict' | 'ok'): string => {
+    send(item, 'last');
+    return outcomeBy(item, { code, body: '' }).code;
+  };
+  t.equal(codeOf(write(), 'unavailable'), 'unavailable', 'there is none');
+  t.equal(codeOf(after(write(), 'no_responders'), 'unavailable'), 'unavailable');
+  t.equal(codeOf(after(write(), 'lost'), 'unavailable'), 'timeout');
+  t.equal(codeOf(after(newItem(readOf('a'), 1000, ignore), 'lost'), 'unavailable'), 'unavailable');
+  for (const code of ['conflict', 'ok'] as const) t.equal(codeOf(after(write(), 'lost'), code), code);
   t.end();
 });
 
