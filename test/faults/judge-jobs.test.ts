@@ -56,6 +56,11 @@ t.test('a status that says how the last run ended', (t) => {
   t.ok(isHonest(unclear, run('b', 'agent', 0)));
   t.ok(isHonest(unclear, run('b', 'itself', 0, true)), 'it ended by itself while it was being stopped');
   t.notOk(isHonest(unclear, run('b', 'itself', 0)), 'nobody asked it to stop');
+  const replaced = { mayRun: new Map(['b', 'c'].map((tag) => [tag, 1])) };
+  for (const said of [stopped, unclear]) {
+    t.ok(isHonest(said, run('b', 'itself', 0), replaced), 'it ended as another version was to replace it');
+    t.notOk(isHonest(said, run('c', 'itself', 0), replaced), 'nothing replaces it');
+  }
   t.ok(isHonest(nobodyKnows, run('b', 'hand', 137)));
   t.ok(isHonest(exited(137), run('b', 'hand', 137)), 'the agent saw its end');
 

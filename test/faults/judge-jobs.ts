@@ -38,6 +38,10 @@ function isHonest({ status, reason, message, exit_code: code }: Status, job: Job
   // It may have ended by itself meanwhile.
   if (last.wasAsked && exitCode === 0 && code === null && status === 'failed') return isUnknown(message);
   if (job.wasStopped && isAtRest) return true;
+  const tags = [...job.mayRun.keys()];
+  const isReplaced = tags.slice(0, -1).includes(last.tag);
+  // The agent was about to stop it for another version, and cannot know that it came too late.
+  if (isReplaced && by === 'itself' && isOfAgentsStop({ status, code, message })) return true;
   switch (by) {
     case 'itself':
       return exitCode === 0
@@ -46,9 +50,14 @@ function isHonest({ status, reason, message, exit_code: code }: Status, job: Job
     case 'hand':
       return status === 'failed' && (code === exitCode || isUnknown(message));
     case 'agent':
-      return status === 'failed' && code === null && message?.startsWith('stopped before its end') === true;
+      return isOfAgentsStop({ status, code, message });
   }
 }
+
+const isOfAgentsStop = ({ status, code, message }: Pick<Status, 'status' | 'message'> & { code: number | null }) =>
+  status === 'failed' &&
+  code === null &&
+  (message?.startsWith('stopped before its end') === true || isUnknown(message));
 
 export function statusFaults(job: Job, runs: readonly Run[], status: Status): string[] {
   const last = runs.at(-1);
