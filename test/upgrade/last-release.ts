@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { unpackPrograms } from '../../dev/release/programs.ts';
 
-/** Made by `node dist/dev/release/pack.js 4531163c test/upgrade/releases/0.2.0-dev.tar.gz`. */
-export const lastVersion = '0.2.0-dev';
+/** Made by `node dist/dev/release/pack.js e0ba87c0 test/upgrade/releases/0.2.0.tar.gz`. */
+export const lastVersion = '0.2.0';
 
 /**
  * Unpacks the archive and resolves to the folder of the programs. It is inside the repository,
