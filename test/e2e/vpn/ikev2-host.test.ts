@@ -30,6 +30,11 @@ const silenceS = 1;
 /** Twenty a second; as in the test of WireGuard, a busy machine may lose one. */
 const pings = { sent: 60, uncut: 58 } as const;
 
+/** Of a ping in its IPv4 packet. */
+const pingBytes = 84;
+/** The indexes of the keys that packets go by, in a list of associations. */
+const spisIn = (text: string): string => (text.match(/\b[0-9a-f]{8,16}(?:_[ir])?\b/g) ?? []).join();
+
 interface Device {
   readonly peer: NewPeer;
   readonly files: SwanctlFiles;
@@ -227,6 +232,43 @@ t.test('a host serves a network by IKEv2', { skip }, async (t) => {
     t.same((await seen())?.rx_bytes, before?.rx_bytes);
     await wires.client.ping(web.ipv4, answerS);
     await until('more has come', async () => ((await seen())?.rx_bytes ?? 0) > (before?.rx_bytes ?? 0));
+  });
+
+  await t.test('keys are renewed while packets go on: none is lost, and each counts once', async (t) => {
+    const its = clients.get(phone)?.swan;
+    if (its === undefined) throw new Error('the phone is not there');
+    const received = async () => (await net.peers()).find(({ key }) => key === phone.peer.public_key)?.rx_bytes ?? 0;
+    const [before, [association]] = [await received(), await its.associations()];
+    const keysOf = async (): Promise<string> => (await its.associations()).map(({ text }) => spisIn(text)).join();
+    const pinging = pingsOf(wires.client, pings.sent);
+    for (const renew of [
+      () => its.rekey('child', 'home'),
+      () => daemon.rekey('child', 'net'),
+      () => its.rekey('ike', association?.connection ?? ''),
+    ]) {
+      const old = await keysOf();
+      await renew();
+      await until('keys are new', async () => (await keysOf()) !== old);
+    }
+    t.ok((await pinging) >= pings.uncut);
+    await until('all is counted', async () => (await received()) >= before + pings.uncut * pingBytes);
+    t.ok((await received()) < before + 3 * pings.sent * pingBytes, 'once');
+  });
+
+  await t.test('a device whose address changes stays connected', async (t) => {
+    const its = clients.get(tablet)?.swan;
+    const [before] = (await its?.associations()) ?? [];
+    const moved = second.ipv4.replace(/\d+$/, '3');
+    // Another prefix: it does not go with the address that it follows.
+    await second.must('ip', ['address', 'add', `${moved}/25`, 'dev', 'wire']);
+    await second.must('ip', ['address', 'delete', `${second.ipv4}/24`, 'dev', 'wire']);
+    await until(
+      () => `the server knows where it is; the device says ${its?.log().slice(-2000)}`,
+      async () => (await net.peers()).some(({ endpoint }) => endpoint === `${moved}:4500`),
+    );
+    await reaches(t, second);
+    const [after] = (await its?.associations()) ?? [];
+    t.equal(after?.text.split(',', 1)[0], before?.text.split(',', 1)[0], 'by the same connection');
   });
 
   await t.test('one that is disabled is cut, and the other loses no packet', async (t) => {

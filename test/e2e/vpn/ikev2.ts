@@ -43,6 +43,8 @@ export interface Strongswan {
   loadAllAfresh(): Promise<void>;
   initiate(child: string): Promise<Attempt>;
   terminate(connection: string): Promise<void>;
+  /** Renews the keys of a connection, or those of one of its children. */
+  rekey(of: 'ike' | 'child', name: string): Promise<void>;
   /** Runs the documented command that ends connections which are no longer configured. */
   endRemoved(): Promise<void>;
   associations(): Promise<Association[]>;
@@ -207,6 +209,7 @@ export async function startStrongswan(
     endRemoved: async () =>
       void (await namespace.must('bash', ['-c', endRemovedLine], { env: { ...env, URI: socket } })),
     terminate: async (connection) => void (await must('--terminate', '--ike', connection, '--timeout', '10')),
+    rekey: async (of, name) => void (await must('--rekey', `--${of}`, name)),
     associations: async () => associationsOf((await must('--list-sas')).stdout),
     log: () => readFileSync(logFile, 'utf8'),
   };
