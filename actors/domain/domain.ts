@@ -173,8 +173,8 @@ function apply(
 ): readonly Effect[] {
   const rung = new Set(effects.flatMap((effect) => (effect.kind === 'doorbell' ? [effect.host] : [])));
   const follow: Effect[] = [];
-  const onMember = (tenant: TenantId, host: HostKey | null): void => {
-    follow.push({ kind: 'members', tenant, rung: host !== null && rung.has(host) ? host : null });
+  const onMember = (tenant: TenantId, host: HostKey | null, left?: NetworkName): void => {
+    follow.push({ kind: 'members', tenant, rung: host !== null && rung.has(host) ? host : null, left });
   };
   for (const record of changed) {
     touch(state, record, marks);
@@ -192,7 +192,7 @@ function effectKey(effect: Effect): string {
     case 'changed':
       return `changed ${effect.tenant} ${effect.id}`;
     case 'members':
-      return `members ${effect.tenant} ${effect.rung ?? ''}`;
+      return `members ${effect.tenant} ${effect.rung ?? ''} ${effect.left ?? ''}`;
     case 'outbox':
       return 'outbox';
     case 'server':

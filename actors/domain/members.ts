@@ -173,7 +173,10 @@ export class MemberSums {
 }
 
 /** Hosts that a tenant's members are on, and those that serve its peers. */
-export function hostsOf({ hosts, networks }: MemberSummary, fleet: Pick<FleetView, 'server'>): ReadonlySet<HostKey> {
+export function hostsOf(
+  { hosts, networks }: Pick<MemberSummary, 'hosts' | 'networks'>,
+  fleet: Pick<FleetView, 'server'>,
+): ReadonlySet<HostKey> {
   if (networks.size === 0) return hosts;
   return new Set([...hosts, ...[...networks].flatMap((network) => fleet.server(network)?.host ?? [])]);
 }

@@ -16,6 +16,7 @@ import {
   isTenantId,
   type ContainerId,
   type HostKey,
+  type NetworkName,
   type PeerId,
   type TenantId,
 } from '../../schemas/ids.ts';
@@ -157,8 +158,11 @@ export interface PartitionView {
   records(): Iterable<StateRecord>;
 }
 
-/** Called for a change of a member, with the host of its container; `null` if it has none. */
-type OnMember = (tenant: TenantId, host: HostKey | null) => void;
+/**
+ * Called for a change of a member, with the host of its container, `null` if it has none; or with
+ * the network that a peer was in.
+ */
+type OnMember = (tenant: TenantId, host: HostKey | null, left?: NetworkName) => void;
 
 /** Text in a key: a registry, or an `Idempotency-Key`. */
 const partIn = (part: string): string => Buffer.from(part, 'base64url').toString();
@@ -627,8 +631,9 @@ export class PartitionState implements PartitionView {
   #notePeer(tenant: TenantId, id: PeerId, after: PeerRecord | undefined, onMember?: OnMember): void {
     const before = this.tenant(tenant).peers.records.get(id);
     if (!isOtherPeer(before, after)) return;
-    this.#changeMember(tenant, id, before && peerMemberOf(before), after && peerMemberOf(after));
-    onMember?.(tenant, null);
+    const [was, is] = [before && peerMemberOf(before), after && peerMemberOf(after)];
+    this.#changeMember(tenant, id, was, is);
+    onMember?.(tenant, null, was?.network);
   }
 
   #changeMember(tenant: TenantId, id: Member['id'], before: Member | undefined, after: Member | undefined): void {

@@ -127,8 +127,15 @@ export type Effect =
   | { readonly kind: 'doorbell'; readonly host: HostKey }
   /**
    * Notifies the hosts of the tenant of its members. `rung`: the host whose doorbell rings anyway.
+   * `left`: the VPN network of a peer that has changed or gone. It may have been the tenant's last
+   * one there, and the network's server must let it in no more.
    */
-  | { readonly kind: 'members'; readonly tenant: TenantId; readonly rung: HostKey | null }
+  | {
+      readonly kind: 'members';
+      readonly tenant: TenantId;
+      readonly rung: HostKey | null;
+      readonly left?: NetworkName | undefined;
+    }
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
   | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
   /** The host that serves the network; `null` if none does. */

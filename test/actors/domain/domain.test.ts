@@ -75,6 +75,8 @@ t.test('a change of a member notifies the hosts of its tenant, except the one th
   const peer = peerRecord();
   t.same(effectsOf({ records: [peer] }), [notice(null)]);
   t.same(effectsOf({ records: [{ ...peer, generation: 2 }] }), [], 'the same member');
+  const cut = { ...notice(null), left: home };
+  t.same(effectsOf({ records: [{ ...peer, enabled: false }] }), [cut], 'it may be the last one in its network');
   const gone = { records: [tombstoneOf(made)], deletes: [keys.container(acme, made.id)] };
   t.same(effectsOf(gone), [notice(null)], 'once');
   t.end();
