@@ -36,12 +36,15 @@ export class Ipv4Allocations {
     if (number !== undefined && this.#byAddress.get(number)?.id === id) this.#byAddress.delete(number);
   }
 
-  /** An address that is free, the one after the last if possible; `undefined` if there is none. */
-  next({ first, count }: Ipv4Slice, nowMs: number): string | undefined {
+  /**
+   * An address that is free, the one after the last if possible; `undefined` if there is none.
+   * @param expiryMs the time that has certainly come (ADR 13)
+   */
+  next({ first, count }: Ipv4Slice, expiryMs: number): string | undefined {
     const start = this.#last >= first && this.#last < first + count ? this.#last + 1 - first : 0;
     for (let step = 0; step < count; step++) {
       const number = first + ((start + step) % count);
-      if ((this.#byAddress.get(number)?.untilMs ?? -Infinity) <= nowMs) return formatAddress(4, BigInt(number));
+      if ((this.#byAddress.get(number)?.untilMs ?? -Infinity) <= expiryMs) return formatAddress(4, BigInt(number));
     }
     return undefined;
   }

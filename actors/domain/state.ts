@@ -99,7 +99,7 @@ export interface PartitionView {
   membersSince(tenant: TenantId, revision: number): ReadonlySet<Member['id']> | undefined;
   memberSummaryOf(tenant: TenantId): MemberSummary;
   /** An address that a new container may have; `undefined` if there is none. */
-  nextIpv4(slice: Ipv4Slice, nowMs: number): string | undefined;
+  nextIpv4(slice: Ipv4Slice, expiryMs: number): string | undefined;
   /** The newest change of a container of this memory; it counts only under `epoch`. */
   readonly itemRevision: number;
   /**
@@ -322,8 +322,8 @@ export class PartitionState implements PartitionView {
   membersSince(tenant: TenantId, revision: number): ReadonlySet<Member['id']> | undefined {
     return this.#members.since(tenant, revision);
   }
-  nextIpv4(slice: Ipv4Slice, nowMs: number): string | undefined {
-    return this.#ipv4.next(slice, nowMs);
+  nextIpv4(slice: Ipv4Slice, expiryMs: number): string | undefined {
+    return this.#ipv4.next(slice, expiryMs);
   }
   memberSummaryOf(tenant: TenantId): MemberSummary {
     return (this.#memberSums.get(tenant) ?? new MemberSums(this.#droppedRevision)).summary(this.#incarnation);

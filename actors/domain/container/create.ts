@@ -156,7 +156,7 @@ export function joining(
   if (!isIn && state.tenant(tenant).members >= limits.networkMembers) return { spec: { ...given, leftOut: true } };
   const slice = context.tenantIpv4?.sliceOf(tenant);
   if (slice === undefined || typeof before?.ipv4 === 'string') return { spec: given };
-  return { spec: given, ipv4: state.nextIpv4(slice, context.nowMs) ?? null };
+  return { spec: given, ipv4: state.nextIpv4(slice, context.expiryMs) ?? null };
 }
 
 /**

@@ -19,8 +19,10 @@ const head = { rid: 'r', budgetMs: 1000, op: 'o' as Creation['op'] };
 function start(given: Ipv4Slice | undefined) {
   const state = new PartitionState(noLedger);
   let nowMs = 1_000_000;
+  let aheadMs = 0;
   const context = (): TurnContext => ({
     ...contextOf(fleetOf(fleetHost(h1)), nowMs),
+    nowMs: nowMs + aheadMs,
     tenantIpv4: given && { range: '10.193.0.0/16', sliceOf: () => given },
   });
   const make = (): ContainerRecord => {
@@ -32,7 +34,8 @@ function start(given: Ipv4Slice | undefined) {
     return record;
   };
   const remove = (record: ContainerRecord): void => apply(state, leaveTombstone(record, context()));
-  return { state, context, make, remove, pass: (ms: number) => void (nowMs += ms) };
+  const leap = (ms: number) => void (aheadMs += ms);
+  return { state, context, make, remove, leap, pass: (ms: number) => void (nowMs += ms) };
 }
 
 t.test('each container has another address, for its life', async (t) => {
@@ -73,6 +76,16 @@ t.test('an address that was given back rests, also after a takeover', async (t) 
   pass(limits.ipv4RestMs);
   t.equal(make().ipv4, first.ipv4);
   t.equal(second.ipv4, '10.193.0.1');
+});
+
+t.test('a wall clock that is days ahead gives away no address that rests', async (t) => {
+  const { make, remove, leap, pass } = start(slice(1));
+  const first = make();
+  remove(first);
+  leap(10 * limits.ipv4RestMs);
+  t.equal(make().ipv4, null);
+  pass(limits.ipv4RestMs);
+  t.equal(make().ipv4, first.ipv4);
 });
 
 t.test('a tombstone that ends takes no address from the container that has it now', async (t) => {
