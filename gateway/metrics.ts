@@ -14,8 +14,7 @@ import { laneKinds, type LaneKind } from '../lib/rpc/lane.ts';
 import type { RetryReason } from '../lib/rpc/item.ts';
 
 /** The result of an agent's ask for a value. */
-export type Unsealed =
-  'sealed' | 'no_login' | 'invalid' | 'unsigned' | 'forged' | 'refused' | 'unavailable' | 'limited';
+export type Unsealed = 'sealed' | 'no_login' | 'invalid' | 'forged' | 'refused' | 'unavailable' | 'limited';
 
 export const gatewayPrefix = 'longshore_gateway_';
 
@@ -71,20 +70,8 @@ export const gatewayMetrics = {
   unseal: counter('unseals_total', {
     help: 'Requests of agents for secrets and registry logins, by result.',
     watch:
-      '`unavailable`: owners or the vault’s keys are away. `refused`: a host asked for what it may not have: after a re-enrolment, or an attack. `forged`: somebody asked in the name of a host and lacks its key: the clock of the host is wrong, `hosts.jwt` of the gateway is an old one, or somebody has credentials of the control plane: replace them. `unsigned`: an agent of the release before: upgrade it. `limited`: a host asks too often. The event `unseal_failed` has these words as its `reason`, and says why.',
-    labels: [
-      label<Unsealed>(
-        'result',
-        'sealed',
-        'no_login',
-        'invalid',
-        'unsigned',
-        'forged',
-        'refused',
-        'unavailable',
-        'limited',
-      ),
-    ],
+      '`unavailable`: owners or the vault’s keys are away. `refused`: a host asked for what it may not have: after a re-enrolment, or an attack. `forged`: somebody asked in the name of a host and lacks its key: the clock of the host is wrong, `hosts.jwt` of the gateway is an old one, or somebody has credentials of the control plane: replace them. `limited`: a host asks too often. The event `unseal_failed` has these words as its `reason`, and says why.',
+    labels: [label<Unsealed>('result', 'sealed', 'no_login', 'invalid', 'forged', 'refused', 'unavailable', 'limited')],
   }),
   auditLineLost: counter('audit_lines_lost_total', {
     help: 'Lines that no owner has put into the audit in time; the log has them.',

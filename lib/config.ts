@@ -185,7 +185,7 @@ export const number = (doc: string, bounds: { min: number; max: number; fallback
   );
 
 /** The names that a setting had, the latest first. */
-export const formerNames = (name: string, replaces: readonly string[] = []): readonly string[] =>
+const formerNames = (name: string, replaces: readonly string[] = []): readonly string[] =>
   replaces.map((replaced) => (replaced.startsWith('_') ? `${name}${replaced}` : replaced));
 
 /**

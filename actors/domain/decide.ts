@@ -58,7 +58,7 @@ function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn 
     case 'spec.get':
       return spec.get(state, ask);
     case 'spec.plan':
-      return conditional(state, ask, { context, decided: spec.plan(state, ask, context) });
+      return conditional(state, ask, spec.plan(state, ask, context));
     case 'policy.get':
       return policy.get(state, ask);
     case 'container.status':
@@ -158,7 +158,7 @@ export function decideWrite(
 ): Turn {
   const refusal = answers.refusalOf(state, ask, context);
   if (refusal !== undefined) return refusal;
-  const decided = conditional(state, ask, { context, decided: write(state, ask, context, prepared) });
+  const decided = conditional(state, ask, write(state, ask, context, prepared));
   const turn = headed(state, ask, rollback.withVersions(state, ask, decided, context));
   return answers.withKept(state, ask, turn, context);
 }

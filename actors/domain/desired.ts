@@ -3,7 +3,7 @@
  * nowhere else. Pure.
  */
 import type { ContainerRecord, Version } from '../../schemas/api/container.ts';
-import { partNames } from '../../schemas/api/fields/container.ts';
+import { partNames, type ContainerSpec } from '../../schemas/api/fields/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import { asVersion, type DesiredContainer, type DesiredVersion } from '../../schemas/wire/host.ts';
 import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
@@ -65,15 +65,22 @@ function desiredVersion(version: Version): DesiredVersion {
 }
 
 /**
- * The version of the protocol from which on agents know every part of the container. An older agent
- * leaves the container as it is.
+ * Parts of a container that agents of the last release do not know, and the version of the protocol
+ * that has them.
  */
-export const protocolOfContainer = ({ spec, update }: ContainerRecord): number =>
-  ([...partNames, 'repull', 'leftOut'] as const).some(
-    (name) => spec[name] !== undefined || update?.previous?.spec[name] !== undefined,
-  )
-    ? 3
-    : 0;
+export type NewParts = Partial<Readonly<Record<keyof ContainerSpec, number>>>;
+const newParts: NewParts = {};
+
+/**
+ * The version of the protocol from which on agents know every part of the container. An older agent
+ * leaves the container as it is (docs/upgrades.md).
+ */
+export const protocolOfContainer = ({ spec, update }: ContainerRecord, known: NewParts = newParts): number => {
+  const previous = update?.previous?.spec;
+  const has = (name: string): boolean =>
+    Object.hasOwn(spec, name) || (previous !== undefined && Object.hasOwn(previous, name));
+  return Math.max(0, ...Object.entries(known).flatMap(([name, version]) => (has(name) ? [version] : [])));
+};
 
 type Role = Pick<DesiredContainer, 'desired' | 'placement' | 'prepare'>;
 

@@ -1,7 +1,7 @@
 /** Longshore as the runtime runs it: the decisions, the memory and the records of this folder. */
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
-import { kindToStore } from '../../schemas/api/event.ts';
+import { isMetadataEvent } from '../../schemas/api/event.ts';
 import { isHostKey, isNetworkName, type HostKey, type NetworkName, type TenantId } from '../../schemas/ids.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
@@ -151,7 +151,8 @@ function outgoingEvent(
     event: {
       id,
       ts: timestamp(nowMs),
-      ...kindToStore({ type, message: why.message }),
+      type,
+      message: isMetadataEvent(type) ? null : why.message,
       container_id: container.id,
       name: container.spec.name,
       generation: container.generation,

@@ -353,7 +353,7 @@ export class Fleet implements FleetView {
       used: beat.used,
       engine: withoutControls(beat.engine),
       orphansHeld: beat.orphans_held,
-      volumesLeft: beat.volumes_left ?? 0,
+      volumesLeft: beat.volumes_left,
       faults: beat.faults.map(({ kind, message }) => ({ kind, message: withoutControls(message) })),
       room: beat.room,
       mesh: beat.mesh,
@@ -400,7 +400,6 @@ export class Fleet implements FleetView {
     return true;
   }
 
-  /** Owners of the last release report none, and know none. */
   #learnServers(partition: number, servers: readonly NetworkServer[]): void {
     const after = new Map(servers.map((server) => [server.network, server]));
     const before = [...this.#servers.keys()].filter((network) => partitionOf(network, this.#partitions) === partition);

@@ -281,7 +281,6 @@ export class Membership {
       renewal: ++this.#renewals,
       partitions: serving(),
       refused: refused(),
-      journals: true,
     } satisfies MemberRecord;
     // The time before the renewal is sent: every observer's clock for it starts later.
     const startedMs = clock.monotonicMs();

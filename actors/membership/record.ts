@@ -17,8 +17,6 @@ const MemberRecord = Type.Object({
   partitions: partitionNumbers,
   /** Partitions that it cannot load; another member tries. Absent if it is dead. */
   refused: Type.Optional(partitionNumbers),
-  /** The last release looks for it at a member that lives. */
-  journals: Type.Optional(Type.Literal(true)),
 });
 export type MemberRecord = Readonly<Static<typeof MemberRecord>>;
 const memberShape = Compile(MemberRecord);

@@ -119,7 +119,7 @@ export interface RecordFormat<R> {
   isKey(key: string): boolean;
   /** `true` for keys of records that digests count separately. */
   isNewKey(key: string): boolean;
-  /** `true` for keys of records that the last release does not know: its digests leave them out. */
+  /** `true` for keys of records that 0.2.0 introduced: earlier digests leave them out. */
   isNewestKey(key: string): boolean;
   /** `true` if a decoded value has the shape of a record. */
   isRecord(value: unknown): value is R;

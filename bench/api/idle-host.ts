@@ -49,7 +49,8 @@ export async function startIdleHost(baseUrl: string, ground: Ground): Promise<Id
   const hello = JSON.stringify({ v: 1, ...protocolFields, agent_version: 'bench', capacity });
   const answer = (await nc.request(subjects.hostHello(sender), hello, { timeout: deadlineMs })).json<HelloAnswer>();
   if (!answer.ok) throw new Error(`hello of a host: ${answer.error}`);
-  const said = { session: answer.session, used: none, engine: 'none', orphans_held: 0, faults: [], room: {} };
+  const quiet = { orphans_held: 0, volumes_left: 0, faults: [], room: {} };
+  const said = { session: answer.session, used: none, engine: 'none', ...quiet };
   const beat = JSON.stringify({ v: 1, ...protocolFields, ...said });
   const beating = setInterval(() => nc.publish(subjects.hostBeat(sender), beat), limits.beatIntervalMs);
   ground.scope.teardown(() => clearInterval(beating));

@@ -184,7 +184,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
     workload,
     members: undefined,
     volumes: { strangers: () => [], applyVerdicts: () => Promise.resolve() },
-    beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [], room: {} }),
+    beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, volumes_left: 0, faults: [], room: {} }),
     beatMs: settings.HEARTBEAT_INTERVAL,
     syncMs: settings.SYNC_INTERVAL,
     isCountedOn: () => false,

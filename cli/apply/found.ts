@@ -3,7 +3,6 @@ import { limits } from '../../schemas/limits.ts';
 import { dataOf, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
 import type { Context } from '../context.ts';
-import { Refused } from '../terminal/errors.ts';
 import { documentOf, type Declared } from '../tenant/document.ts';
 import { overviewOf, type Container } from '../tenant/find.ts';
 import { projectOf } from './file/checks.ts';
@@ -35,7 +34,6 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   const { api } = context;
   const { containers, registries, secrets, peers, removed, projects } = wanted;
   const all = isAsked(containers, projects) ? await overviewOf(context) : [];
-  refuseEarlier(wanted, all);
   const names = new Set(containers.map(({ name }) => name));
   const asked = all.filter(({ container }) => names.has(container.name)).map(({ container }) => container);
   const found = await inParallel(asked, (one) => details(context, one.id));
@@ -48,7 +46,7 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   return {
     containers: new Map(found.map((one) => [one.document.name, one])),
     strays: all
-      .filter(({ container: { env, name, status }, project = null }) => {
+      .filter(({ container: { env, name, status }, project }) => {
         const isOther = !names.has(name) && status !== 'removing';
         return isOther && projects.includes(projectOf({ env, project }) ?? '');
       })
@@ -57,14 +55,6 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
     registries: new Map(foundLogins.map((login) => [login.host, login])),
     peers: new Map(foundPeers.map((peer) => [peer.name, peer])),
   };
-}
-
-/** A server of the last release has no documents and no projects. */
-function refuseEarlier({ containers, projects }: Wanted, all: readonly { readonly project?: string | null }[]) {
-  if (isAsked(containers, projects) && all.some(({ project }) => project === undefined))
-    throw new Refused(
-      'the server is of an earlier release, and has no documents of containers: upgrade its actors and gateways, or apply with the earlier command',
-    );
 }
 
 async function details(context: Pick<Context, 'api'>, id: string): Promise<FoundContainer> {

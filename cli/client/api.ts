@@ -20,8 +20,7 @@ export interface ApiOptions extends RepeatOptions {
 }
 
 /**
- * Routes whose requests may be repeated with a key. Starts and stops may be repeated without one. A
- * server of the last release knows keys of creates only.
+ * Routes whose requests may be repeated with a key. Starts and stops may be repeated without one.
  */
 const honoursKeys = /^\/api\/(v2\/(compute|containers|keys)|forage)\b(?!.*\/(start|stop)$)/;
 
@@ -84,15 +83,16 @@ export async function dataOf<T>(asked: Promise<Answer<{ readonly data: T } | str
 /** Answer to a write of a container. */
 export interface Written<T> {
   readonly data: T;
-  /** Generation to wait for; `undefined` if a server of the last release does not send it. */
-  readonly generation: number | undefined;
+  /** Generation to wait for. */
+  readonly generation: number;
 }
 
 /** Errors as `answerOf`. */
 export async function writtenOf<T>(asked: Promise<Answer<{ readonly data: T }>>): Promise<Written<T>> {
   const { body, response } = await answerOf(asked);
   const generation = response.headers.get('longshore-generation');
-  return { data: body.data, generation: generation === null ? undefined : Number(generation) };
+  if (generation === null) throw new ConnectionError('the server', new Error('its answer names no generation'));
+  return { data: body.data, generation: Number(generation) };
 }
 
 /** `undefined` if there is no such thing (404). Throws other errors as they come. */

@@ -12,7 +12,7 @@ export class ApiError extends Error {
   readonly retryAfterS: number | undefined;
   /** Faults by field (`invalid`), empty for other errors. */
   readonly details: Readonly<Record<string, readonly string[]>>;
-  /** Reason of a `conflict`; `undefined` from a server of the release before. */
+  /** Reason of a `conflict`. */
   readonly reason: string | undefined;
   /** Details of `over_quota`, `forbidden` and `conflict`. */
   readonly detail: Values;

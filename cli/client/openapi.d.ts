@@ -2348,9 +2348,9 @@ export interface components {
       /** @enum {string} */
       phase: 'preparing' | 'verifying' | 'done' | 'rolled_back' | 'failed' | 'stopped';
       /** @description Generation that the update created. */
-      generation?: number;
+      generation: number;
       /** @description Newest generation whose outcome is that of the update: what came while it was under way. */
-      last_generation?: number;
+      last_generation: number;
       /** @description Changed fields, before the update. */
       from: components['schemas']['UpdatedFields'];
       /** @description Changed fields, after the update. */

@@ -27,6 +27,7 @@ export type StatusView = Schemas['ContainerStatusView'];
 export type WaitedStatus = Schemas['ContainerStatus'] | 'removed';
 
 export type Settled = Schemas['WaitedStatus'];
+type Decided = Settled & Required<Pick<Settled, 'outcome'>>;
 type WaitQuery = NonNullable<paths['/api/v2/compute/{id}/wait']['get']['parameters']['query']>;
 
 /**
@@ -61,14 +62,10 @@ export async function settled(
   { generation, isJob, stableSeconds }: Declared,
   withinMs: number,
   signal?: AbortSignal,
-): Promise<(Settled & Required<Pick<Settled, 'outcome'>>) | undefined> {
-  // A server of the release before knows `status` alone.
-  const status: WaitedStatus[] = [isJob ? 'stopped' : 'running'];
-  const query = { until: 'settled', generation, stable_seconds: stableSeconds, job: isJob, status } as const;
-  const view = await waited(api, id, query, withinMs, signal);
-  if (view === undefined) return undefined;
-  const outcome = isJob && view.reason !== 'completed' ? 'stopped' : 'done';
-  return { ...view, outcome: view.outcome ?? outcome };
+): Promise<Decided | undefined> {
+  const query = { until: 'settled', generation, stable_seconds: stableSeconds, job: isJob } as const;
+  // With `until=settled`, the answer has an outcome.
+  return waited(api, id, query, withinMs, signal) as Promise<Decided | undefined>;
 }
 
 async function waited(

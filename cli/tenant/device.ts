@@ -19,8 +19,7 @@ async function begin(api: Api): Promise<Begun | undefined> {
     return await dataOf(api.POST('/api/v2/sign-in/device', { body: {} }));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    // A server of the release before gives no reason.
-    const cannot = error.code === 'conflict' && (error.reason ?? 'unsupported') === 'unsupported';
+    const cannot = error.code === 'conflict' && error.reason === 'unsupported';
     if (cannot || error.code === 'not_found') return undefined;
     throw error;
   }

@@ -28,32 +28,12 @@ export interface Declared {
   readonly etag: string;
 }
 
-const earlierText =
-  'the server is of an earlier release, and has no documents of containers: upgrade its actors and gateways first';
-const goneText = `the container has been removed meanwhile, or ${earlierText}`;
-
-/**
- * Explains a missing route of a server of the last release.
- * @param message of the error
- */
-async function known<T>(asked: Promise<T>, message: string): Promise<T> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 405)) throw error;
-    throw new Refused(message);
-  }
-}
-
-/** @throws Refused if there is none */
 export async function documentOf({ api }: Asking, id: string): Promise<Declared> {
-  const asked = answerOf(api.GET('/api/v2/containers/{id}/spec', { params: { path: { id } } }));
-  const { body, response } = await known(asked, goneText);
+  const { body, response } = await answerOf(api.GET('/api/v2/containers/{id}/spec', { params: { path: { id } } }));
   return { document: body.data, etag: response.headers.get('etag') ?? '*' };
 }
 
-/** @throws Refused if the server has no documents */
-export async function createFrom(
+export function createFrom(
   { api }: Asking,
   body: DocumentBody,
   query: { readonly pull?: 'always' } = {},
@@ -62,12 +42,12 @@ export async function createFrom(
   const asked = api.POST('/api/v2/containers', { params: { query }, body }) as Promise<
     Answer<{ readonly data: Schemas['Container'] }>
   >;
-  return known(writtenOf(asked), earlierText);
+  return writtenOf(asked);
 }
 
 /**
  * Writes a document.
- * @returns the generation to wait for; `undefined` if a server of the last release does not send it
+ * @returns the generation to wait for
  * @throws ApiError, with the status 412 if the container's ETag has changed
  */
 export async function replaceBy(
@@ -76,7 +56,7 @@ export async function replaceBy(
   etag: string,
   body: DocumentBody,
   query: { readonly pull?: 'always' } = {},
-): Promise<number | undefined> {
+): Promise<number> {
   const params = { path: { id }, header: { 'If-Match': etag }, query };
   return (await writtenOf(api.PUT('/api/v2/containers/{id}/spec', { params, body }))).generation;
 }
@@ -85,14 +65,14 @@ export async function replaceBy(
  * Changes the document as it is at the moment of the change.
  * @param query `pull=always`: the host looks again at what its tag names
  * @returns as `replaceBy`
- * @throws Refused if there is none, or others change it again and again
+ * @throws Refused if others change it again and again
  */
 export async function changeDocument(
   context: Asking,
   id: string,
   change: (document: Document) => DocumentBody,
   query: { readonly pull?: 'always' } = {},
-): Promise<number | undefined> {
+): Promise<number> {
   for (let attempt = 0; attempt < cliChangeAttempts; attempt++) {
     const { document, etag } = await documentOf(context, id);
     try {
@@ -112,11 +92,8 @@ export async function changeDocument(
  */
 export async function planned({ api }: Asking, body: DocumentBody, id?: string): Promise<Plan | undefined> {
   const query = { dry_run: true } as const;
-  const { body: answer } = await known<{ readonly body: object }>(
-    id === undefined
-      ? answerOf(api.POST('/api/v2/containers', { params: { query }, body }))
-      : answerOf(api.PUT('/api/v2/containers/{id}/spec', { params: { query, path: { id } }, body })),
-    id === undefined ? earlierText : goneText,
-  );
-  return 'plan' in answer ? (answer.plan as Plan) : undefined;
+  const { body: answer } = await (id === undefined
+    ? answerOf(api.POST('/api/v2/containers', { params: { query }, body }))
+    : answerOf(api.PUT('/api/v2/containers/{id}/spec', { params: { query, path: { id } }, body })));
+  return 'plan' in answer ? answer.plan : undefined;
 }

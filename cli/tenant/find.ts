@@ -4,7 +4,6 @@ import type { Context } from '../context.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, orNone, type Schemas } from '../client/api.ts';
 import type { paths } from '../client/openapi.d.ts';
-import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { composeFiles, folderWith } from '../compose-files.ts';
 import { Refused } from '../terminal/errors.ts';
@@ -22,30 +21,14 @@ export const containersOf = ({ api }: Pick<Context, 'api'>): Promise<Container[]
   allOf((query) => api.GET('/api/v2/compute', { params: { query } }));
 
 export type Item = Schemas['ContainerItem'];
-/** An item of a list; a server of the last release sends the container alone. */
-export type KnownItem = Pick<Item, 'container'> & Partial<Item>;
 type Overview = NonNullable<paths['/api/v2/containers']['get']['parameters']['query']>;
 export type OverviewQuery = Omit<Overview, 'cursor' | 'limit'>;
 
-/**
- * Containers with labels and the like, which gateways or actors of the last release lack.
- * @throws Refused if there are filters that the server does not know
- */
-export async function overviewOf(
-  context: Pick<Context, 'api'>,
-  { include, ...only }: OverviewQuery = {},
-): Promise<KnownItem[]> {
-  const { api } = context;
-  const asked = { ...only, ...(include === undefined ? {} : { include }), limit: limits.overviewMax };
-  try {
-    return await allOf((query) => api.GET('/api/v2/containers', { params: { query: { ...query, ...asked } } }));
-  } catch (error) {
-    // 503: its actors are of the last release, or away.
-    if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 503)) throw error;
-    if (Object.keys(only).length > 0) throw new Refused(`the server can't filter yet: ${error.message}`);
-    return (await containersOf(context)).map((container) => ({ container }));
-  }
-}
+/** Containers with labels and the like. */
+export const overviewOf = ({ api }: Pick<Context, 'api'>, only: OverviewQuery = {}): Promise<Item[]> =>
+  allOf((query) =>
+    api.GET('/api/v2/containers', { params: { query: { ...query, ...only, limit: limits.overviewMax } } }),
+  );
 
 export const peersOf = ({ api }: Pick<Context, 'api'>): Promise<Peer[]> =>
   allOf((query) => api.GET('/api/forage/peers', { params: { query } }));

@@ -193,7 +193,7 @@ async function set(context: Context, name: string, texts: readonly string[], opt
     const before = await statusOf(context, id);
     const written = await writtenOf(context.api.PUT('/api/v2/compute/{id}/policy', { params: { path: { id } }, body }));
     const after = await statusOf(context, id);
-    const { data, generation = after.generation } = written;
+    const { data, generation } = written;
     // A check of the engine's is an update, and any check may fail; nothing else takes effect now.
     const isChecked = JSON.stringify(body['health']) !== JSON.stringify(stored.health);
     if (options.detach !== true && before.desired === 'running' && isChecked)

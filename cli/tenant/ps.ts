@@ -7,7 +7,7 @@ import { action, type Context, type Terminal } from '../context.ts';
 import { collect } from '../terminal/arguments.ts';
 import { listing, shortIds, showList, type List } from '../terminal/list.ts';
 import { agoText, imageText } from '../terminal/table.ts';
-import { overviewOf, type Item, type KnownItem, type OverviewQuery } from './find.ts';
+import { overviewOf, type Item, type OverviewQuery } from './find.ts';
 import { lineOf } from './progress.ts';
 import { portsText, stateText } from './state.ts';
 
@@ -18,7 +18,7 @@ interface PsOptions {
   readonly watch?: true;
 }
 
-const labelsText = ({ labels = {} }: KnownItem): string =>
+const labelsText = ({ labels }: Item): string =>
   Object.entries(labels)
     .map(([key, value]) => oneLine(value === '' ? key : `${key}=${value}`))
     .join(', ');
@@ -32,7 +32,7 @@ async function ps(context: Context, { watch, label, status, project }: PsOptions
   const short = shortIds(items.map(({ container }) => container.id));
   // No column if no container has labels.
   const hasLabels = items.some((one) => labelsText(one) !== '');
-  const columns: List<KnownItem>['columns'] = {
+  const columns: List<Item>['columns'] = {
     name: ({ container }) => container.name,
     id: ({ container: { id } }) => (isWide ? id : short(id)),
     image: ({ container }) => imageText(container),

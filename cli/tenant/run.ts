@@ -260,9 +260,8 @@ async function update(
   // An unchanged document makes no generation.
   const change = (document: Document): DocumentBody => updated(document, shape, command, options, policyFile);
   const query = options.pull === undefined ? {} : { pull: 'always' as const };
-  const changed = await changeDocument(context, container.id, change, query);
+  const generation = await changeDocument(context, container.id, change, query);
   const after = await statusOf(context, container.id);
-  const generation = changed ?? after.generation;
   if (generation === before.generation) context.tell(unchangedText(container.name, options));
   if (options.detach !== true && before.desired === 'running') {
     const view = await untilChanged(context, container, { before, after, generation, hasPolicy }, options);

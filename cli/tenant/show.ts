@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 import { oneLine } from '../../schemas/visible.ts';
-import { bodyOf, dataOf, orNone, type Schemas } from '../client/api.ts';
+import { bodyOf, dataOf, type Schemas } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { portNumber } from '../terminal/arguments.ts';
 import { Refused } from '../terminal/errors.ts';
@@ -30,10 +30,9 @@ async function found({ api }: Context, id: string) {
   // A token may see no list of secrets.
   const listed = uses.length === 0 ? [] : await dataOf(api.GET('/api/v2/compute/secrets')).catch(() => []);
   const behind = listed.flatMap((one) => (one.behind?.includes(id) === true ? [one.name] : []));
-  // A server of the last release has no documents.
-  const document = await orNone(dataOf(api.GET('/api/v2/containers/{id}/spec', { params })));
+  const { process } = await dataOf(api.GET('/api/v2/containers/{id}/spec', { params }));
   const late = behind.length === 0 ? {} : { secrets_behind: behind };
-  return { container, status, policy, secrets, ...late, process: document?.process ?? {} };
+  return { container, status, policy, secrets, ...late, process };
 }
 
 async function inspect(context: Context, name: string): Promise<void> {

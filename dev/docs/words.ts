@@ -111,7 +111,6 @@ export const statusWords: Readonly<Record<ContainerStatus, StatusWords>> = {
   removing: { meaning: 'Being removed.', next: 'gone: 404' },
 };
 
-/** An owner of the release before gives no reason. */
 export const conflictWords: Readonly<Record<ConflictReason, ReasonWords>> = {
   removing: {
     meaning: 'It is being removed, or was.',
@@ -246,7 +245,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   secret_missing: {
     meaning:
       'The host can’t get a secret of the tenant, or has no tmpfs for its file (`message` says which, and why); or a secret that the operator’s fields name is not in its secrets folder.',
-    todo: 'Wait: the start is retried with back-off, on another host if the platform chose this one. If the message says that the value is damaged, put it again. Operator: if the message says that the agent is of an older release, upgrade it; check that gateways have the vault’s keys and HOSTS_ACCOUNT_FILE, and may answer hosts (event `unseal_failed` with the reason `unavailable`); run `host-agent doctor` for `SECRET_FILES_DIR`; put the operator’s file into `SECRETS_DIR` of the hosts.',
+    todo: 'Wait: the start is retried with back-off, on another host if the platform chose this one. If the message says that the value is damaged, put it again. Operator: check that gateways have the vault’s keys and HOSTS_ACCOUNT_FILE, and may answer hosts (event `unseal_failed` with the reason `unavailable`); run `host-agent doctor` for `SECRET_FILES_DIR`; put the operator’s file into `SECRETS_DIR` of the hosts.',
   },
   host_fault: {
     meaning:

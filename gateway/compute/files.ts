@@ -82,7 +82,7 @@ export function createFiles({ ask, newOperationId }: Writer & { readonly ask: As
     },
 
     shown: async (call, outcome, known = new Map()) => {
-      // An owner of the last release has none.
+      // Most have none.
       if (!succeeded(outcome) || !outcome.body.includes('"sha256"')) return outcome;
       const answered = JSON.parse(outcome.body) as { readonly data: StoredSpec };
       const files = Object.entries(answered.data.files ?? {});

@@ -17,8 +17,8 @@ const followedContainerBytes = 128;
 type ById = ReadonlyMap<ContainerId, Partial<Metadata>>;
 
 /**
- * By container, as it is now; without those whose metadata is not known any more. An owner of the
- * last release knows none, and a list is better without it than not at all.
+ * By container, as it is now; without those whose metadata is not known any more. If the owner does
+ * not answer, a list is better without it than not at all.
  */
 export async function metadataOf(
   { ask }: { readonly ask: AskOwner },

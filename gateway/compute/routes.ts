@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { TenantHost } from '../../schemas/api/host.ts';
 import { isNameKey, keyOfName } from '../../schemas/api/tenant-network.ts';
-import { earlierTag } from '../../schemas/api/etag.ts';
 import type { AskOwner, LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import {
   succeeded,
@@ -21,12 +20,6 @@ import { canonicalSpec, type Metadata } from '../../schemas/api/fields/container
 import { filtersOf, given } from './filters.ts';
 import { listByKey, wrongCursor } from '../http/pages.ts';
 import { ok, type Result } from '../http/respond.ts';
-
-/** An owner of the last release says no ETag. */
-const tagged = (outcome: Outcome): Result =>
-  succeeded(outcome) && outcome.head === undefined
-    ? { ...outcome, head: { etag: earlierTag(outcome.body.slice('{"data":'.length)) } }
-    : outcome;
 
 type OfContainer = Call & Pick<CallOf<'container.get'>, 'params'>;
 
@@ -52,29 +45,19 @@ export function containerRoutes(options: ContainerRoutesOptions) {
   const versions: HandlerOf<'container.versions'> = (call) =>
     ask('read', call, { type: 'container.versions', tenant: tenantOf(call), id: call.params.id, ...call.origin });
 
-  const get: HandlerOf<'container.get'> = async (call) =>
-    tagged(
-      await ask('read', call, {
-        type: 'container.get',
-        tenant: tenantOf(call),
-        id: call.params.id,
-        ...call.origin,
-      }),
-    );
+  const get: HandlerOf<'container.get'> = (call) =>
+    ask('read', call, { type: 'container.get', tenant: tenantOf(call), id: call.params.id, ...call.origin });
 
-  const update: HandlerOf<'container.update'> = async (call) => {
-    const declared = call.origin.when?.match;
+  const update: HandlerOf<'container.update'> = (call) => {
     const { pull } = call.query;
-    const outcome = await ask('write', call, {
+    return ask('write', call, {
       type: 'container.update',
       tenant: tenantOf(call),
       id: call.params.id,
       patch: call.body,
       ...(pull === undefined ? {} : { pull }),
-      ...(declared === undefined || declared.includes('*') ? {} : { declared }),
       ...written(options, call),
     });
-    return tagged(outcome);
   };
 
   const policy: HandlerOf<'policy.get'> = (call) =>
@@ -140,11 +123,11 @@ export function containerRoutes(options: ContainerRoutesOptions) {
     return ask('read', call, { type: 'container.overview', ...page, ...filtersOf(call), ...given({ include }) });
   };
 
-  const create: HandlerOf<'container.create'> = async (call) => {
+  const create: HandlerOf<'container.create'> = (call) => {
     const { idempotencyKey: key } = call;
     const spec = call.body;
     const stopped = call.query.start ? '' : ' stopped';
-    const outcome = await ask('write', call, {
+    return ask('write', call, {
       type: 'container.create',
       tenant: tenantOf(call),
       id: options.newContainerId(),
@@ -161,7 +144,6 @@ export function containerRoutes(options: ContainerRoutesOptions) {
       ...(call.query.start ? {} : { stopped: true }),
       ...written(options, call),
     });
-    return tagged(outcome);
   };
 
   const quota: HandlerOf<'tenant.quota'> = (call) => {

@@ -46,12 +46,7 @@ export async function resealAll(
   let remaining = 0;
   for (const partition of actors.partitions()) {
     for (;;) {
-      const { data: stale } = await actors.read(asker, {
-        type: 'secret.stale',
-        partition,
-        keyId,
-        tenants: true,
-      });
+      const { data: stale } = await actors.read(asker, { type: 'secret.stale', partition, keyId });
       const items = stale.flatMap(reseal);
       // Secrets that cannot be opened come first in every page; a page full of them ends the run.
       if (items.length === 0 || clock.monotonicMs() > asker.deadlineMs) {

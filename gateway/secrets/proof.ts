@@ -6,7 +6,7 @@ import { unsealText } from '../../lib/nats/host-proof.ts';
 import { isSignedBy } from '../../lib/nats/quick-pair.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Sender } from '../../schemas/wire/subjects.ts';
-import type { HostProof, UnsealAsk } from '../../schemas/wire/unseal.ts';
+import type { HostProof, UnprovedAsk } from '../../schemas/wire/unseal.ts';
 import type { HostIssuers } from './host-issuers.ts';
 
 /** The claims of a user's JWT that name whose it is. */
@@ -23,7 +23,7 @@ const decodeClaims = decoder(
 export interface Proving {
   /** As the subject of the ask names them. */
   readonly sender: Sender;
-  readonly ask: UnsealAsk;
+  readonly ask: UnprovedAsk;
   readonly proof: HostProof;
   readonly issuers: HostIssuers;
   readonly nowMs: number;

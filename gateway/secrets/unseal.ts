@@ -67,8 +67,8 @@ interface NotServed {
   readonly todo: string;
 }
 
-/** `refused`: by the owner. `unsigned`: by an agent of the release before. */
-type Refusal = Extract<Unsealed, 'refused' | 'invalid' | 'unsigned' | 'forged'>;
+/** `refused`: by the owner. */
+type Refusal = Extract<Unsealed, 'refused' | 'invalid' | 'forged'>;
 
 /** Everything else of the gateway goes on. */
 export const notServed = (log: Log, { todo, ...cause }: NotServed): void =>
@@ -95,7 +95,7 @@ export class UnsealService {
     const rate = { perSecond: unsealsPerSecond, burst: unsealBurst };
     this.#rates = new RateLimiter(rate, clock, { shared: false });
     const limited = (): RateLimitedLog => rateLimitedLog(log, limits.refusalLogMs, clock);
-    this.#refusals = { refused: limited(), invalid: limited(), unsigned: limited(), forged: limited() };
+    this.#refusals = { refused: limited(), invalid: limited(), forged: limited() };
   }
 
   async start(nc: NatsConnection): Promise<void> {
@@ -160,11 +160,6 @@ export class UnsealService {
     const { issuers, clock } = this.#options;
     const { proof, tenant, id: container, peer, network } = ask;
     const asked = { ...sender, tenant, container, peer, network };
-    if (proof === undefined) {
-      this.#logRefusal('unsigned', { ...asked, why: unsigned });
-      // Not for good: an agent that is upgraded gets it. Until then it uses what it kept.
-      return ['unsigned', { ok: false, error: 'unavailable', message: unsigned }];
-    }
     const fault = faultOfProof({ sender, ask, proof, issuers, nowMs: clock.nowMs() });
     if (fault === undefined) return undefined;
     this.#logRefusal('forged', { ...asked, why: fault });
@@ -237,7 +232,6 @@ export class UnsealService {
     const { sealed, ike } = decodeAnswer('network.unseal', body).data;
     const key = this.#openAt(networkPlace(network, 'wireguard'), sealed);
     if (key === undefined) return undefined;
-    if (ike === undefined) return { key: key.toString() };
     const { sealed: sealedKey, ...rest } = ike;
     const privateKey = this.#openAt(networkPlace(network, 'server'), sealedKey);
     if (privateKey === undefined) return undefined;
@@ -247,7 +241,7 @@ export class UnsealService {
   #peerKey({ tenant, peer }: { tenant: TenantId; peer: PeerId }, { body }: Outcome): UnsealedKey | undefined {
     const { sealed, ike } = decodeAnswer('peer.unseal', body).data;
     const key = this.#openAt({ of: 'peer', tenant, peer, field: 'preshared' }, sealed);
-    return key === undefined ? undefined : { key: key.toString(), ...(ike === undefined ? {} : { ike }) };
+    return key === undefined ? undefined : { key: key.toString(), ike };
   }
 
   async #sealed({ key }: UnsealAsk, plain: Buffer): Promise<Answered> {
@@ -327,8 +321,6 @@ type Found = NonNullable<AnswerOf<'secret.unseal'>['data']>;
 const refused = (error: 'invalid' | 'refused', message: string): Answered => [error, { ok: false, error, message }];
 const unavailable = (message: string): Answered => ['unavailable', { ok: false, error: 'unavailable', message }];
 const unopened = unavailable('the value does not open with the keys of this gateway');
-const unsigned =
-  'the agent of this host is of an older release, which does not sign its asks: upgrade the agent (docs/upgrades.md)';
 const limited = (message: string): Answered => ['limited', { ok: false, error: 'unavailable', message }];
 
 /** The message of an owner's error. */

@@ -88,7 +88,7 @@ export function deviceFlow(desk: Desk, provider: Provider) {
       return status === undefined ? sessions.refuse(call, answer.why, refusalOf(answer.why)) : said({ status });
     }
     const subject = subjectOf(answer.value);
-    const { from = '' } = device;
+    const { from } = device;
     const grants = grantsOf(desk.rules, answer.value, 'device');
     if (grants.length === 0) {
       const canByBrowser = grantsOf(desk.rules, answer.value, 'browser').length > 0;

@@ -40,8 +40,8 @@ const steps = {
     untilMs,
   }),
   choice: Type.Object({ ...choice, returnTo: Type.String() }),
-  /** Of a command line that waits for a sign-in in a browser. The last release has no `from`. */
-  device: Type.Object({ deviceCode: Type.String(), from: Type.Optional(from), untilMs }),
+  /** Of a command line that waits for a sign-in in a browser. */
+  device: Type.Object({ deviceCode: Type.String(), from, untilMs }),
   /** A choice for a command line: no cookie of a browser counts there, and none of it in one. */
   device_choice: Type.Object({ ...choice, from }),
   /** For the page that says which command line wants to sign in. */

@@ -13,7 +13,6 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { succeeded, tenantOf, type Call, type CallOf, type Handled, type HandlerOf } from '../call.ts';
 import {
-  eventIdIn,
   followedBy,
   recentOf,
   withRecent,
@@ -203,7 +202,7 @@ class EventFollower {
     const subject = this.#source.subject();
     const { events } = this.#options;
     if (place.kind === 'position') return followedBy(await events.after(subject, place.position), recent);
-    const { position, reset } = await events.resume(subject, eventIdIn(place.lastEventId), recent);
+    const { position, reset } = await events.resume(subject, place.lastEventId, recent);
     // Kept even if the next read fails, so that it is looked up only once.
     this.#place = { kind: 'position', position };
     this.#reset = reset;

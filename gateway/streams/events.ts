@@ -69,21 +69,15 @@ export interface NewestEvents extends EventPage {
   readonly older: PastCursor | undefined;
 }
 
-/** Ids of frames had a position before that of the event in the last release. */
-const frameIdPattern = /^(?:\d{1,15}\.)?(\d{1,6}-\d{1,15}-\d{1,6})$/;
-
-/** The event that `Last-Event-ID` names; undefined if it is none of ours. */
-export const eventIdIn = (lastEventId: string): string | undefined => frameIdPattern.exec(lastEventId)?.[1];
-
 /**
  * The reason why a follower can't go on behind an event; `undefined` if it can. Pure.
  * @param oldest that is kept, with its partition
  * @param last entry that was committed; a later one was undone by a restore, and its number is used
  *   again
  */
-export function resetOf(id: string | undefined, oldest: string | undefined, last: number): ResetReason | undefined {
-  const entry = id === undefined ? undefined : placeOfEvent(id)?.entry;
-  if (id === undefined || entry === undefined || entry > last) return 'unknown';
+export function resetOf(id: string, oldest: string | undefined, last: number): ResetReason | undefined {
+  const entry = placeOfEvent(id)?.entry;
+  if (entry === undefined || entry > last) return 'unknown';
   if (oldest !== undefined && partitionOfEvent(id) !== partitionOfEvent(oldest)) return 'unknown';
   return oldest === undefined || compareEvents(id, oldest) < 0 ? 'expired' : undefined;
 }
@@ -225,16 +219,14 @@ export class EventReader {
    */
   async resume(
     subject: string,
-    given: string | undefined,
+    given: string,
     { events, last }: Pick<Recent, 'events' | 'last'>,
   ): Promise<Resumed<EventPosition>> {
     const first = await this.#reader.firstFrom(subject, 1);
     const kept = [...(first === undefined ? [] : this.#place(first).map(({ event }) => event)), ...events];
     const oldest = kept.map(({ id }) => id).sort(compareEvents)[0];
     const reason = resetOf(given, oldest, last);
-    if (given === undefined || reason !== undefined) {
-      return { position: beginning, reset: { reason: reason ?? 'unknown', oldest: oldest ?? null } };
-    }
+    if (reason !== undefined) return { position: beginning, reset: { reason, oldest: oldest ?? null } };
     const isBefore = (message: ReadMessage): boolean => {
       const [one] = this.#place(message);
       return one !== undefined && compareEvents(one.event.id, given) <= 0;

@@ -87,7 +87,6 @@ export function sync(
     ...(only === undefined ? {} : { partitions: [...only] }),
     held: Object.fromEntries([...held].map(([partition, { epoch, revision }]) => [partition, [epoch, revision]])),
     ...(named.length === 0 ? {} : { strangers: [...named] }),
-    joined: true,
     digests: digestsOf(held),
     ...(parts.members === undefined ? {} : { members: parts.members.asked(only, before.partitions) }),
   };

@@ -12,7 +12,7 @@ import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import type { SecretUse } from '../../schemas/api/secret.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { UnsealAnswer, type HostProof, type UnsealAsk } from '../../schemas/wire/unseal.ts';
+import { UnsealAnswer, type HostProof, type UnprovedAsk } from '../../schemas/wire/unseal.ts';
 import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
 import type { VpnKeyOf } from '../network/vpn.ts';
@@ -45,7 +45,7 @@ export interface UnsealParts {
   readonly key: string;
   readonly sender: Sender;
   /** The proof that this agent asks. */
-  readonly prove: (ask: UnsealAsk) => HostProof;
+  readonly prove: (ask: UnprovedAsk) => HostProof;
   readonly request: Request;
   readonly backoff: BackoffBounds;
   /** A clock that never steps. */
@@ -63,7 +63,7 @@ export function createUnseal({ key, sender, prove, request, backoff, steadyMs, m
 
   const ask = async (what: Needed | VpnKeyOf): Promise<Unsealed> => {
     if (steadyMs() < restUntilMs) return { kind: 'unavailable', message: silent };
-    const asked: UnsealAsk = { v: 1, ...protocolFields, ...what, key };
+    const asked: UnprovedAsk = { v: 1, ...protocolFields, ...what, key };
     try {
       const subject = subjects.hostUnseal(sender);
       const message = JSON.stringify({ ...asked, proof: prove(asked) });

@@ -40,9 +40,7 @@ const CopyStored = Type.Object({
 });
 const CursorStored = Type.Object({
   ...CopyStored.properties,
-  /**
-   * Cursors of other copies. The last release reads only the cursor of the copy that was read last.
-   */
+  /** Cursors of other copies; absent if there are none. */
   others: Type.Optional(Type.Array(CopyStored)),
 });
 /** The copy that was read last, and the others. */

@@ -72,7 +72,7 @@ export function vpnOf({ here, servers, peers, secretOf, nowMs }: VpnInput): VpnP
     const isServed = host === here;
     const admitted = (byNetwork.get(network) ?? []).filter(({ tenant }) => tenants?.includes(tenant) ?? true);
     if (isServed) {
-      secrets.set(served.key, { network, ...(certificate === undefined ? {} : { certificate }) });
+      secrets.set(served.key, { network, certificate });
       for (const { tenant, id, key } of admitted) secrets.set(key, { tenant, peer: id });
     }
     const own = isServed ? secretOf(served.key) : undefined;
@@ -92,11 +92,9 @@ export function vpnOf({ here, servers, peers, secretOf, nowMs }: VpnInput): VpnP
 }
 
 function serverIke({ ike }: UnsealedKey): Pick<NonNullable<VpnNetwork['server']>, 'ike'> {
-  const { id, certificate, private_key } = ike ?? {};
-  return id === undefined || certificate === undefined || private_key === undefined
-    ? {}
-    : { ike: { id, certificate, private_key } };
+  const { id, certificate, private_key } = ike;
+  return private_key === undefined ? {} : { ike: { id, certificate, private_key } };
 }
 
 const peerIke = (secret: UnsealedKey | undefined): Pick<VpnNetwork['peers'][number], 'ike'> =>
-  secret?.ike === undefined ? {} : { ike: { id: secret.ike.id, certificate: secret.ike.certificate } };
+  secret === undefined ? {} : { ike: { id: secret.ike.id, certificate: secret.ike.certificate } };

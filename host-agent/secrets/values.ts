@@ -159,7 +159,7 @@ export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesP
   const vpnKey: Values['vpnKey'] = async (publicKey, of) => {
     const { certificate, isRenewal, ...what } = { certificate: undefined, isRenewal: undefined, ...of };
     const isEnough = ({ ike }: UnsealedKey): boolean =>
-      isRenewal !== true && ike !== undefined && (certificate === undefined || ike.serial === certificate);
+      isRenewal !== true && (certificate === undefined || ike.serial === certificate);
     const got = await obtained({ publicKey }, decodeKey, what, isEnough);
     return 'why' in got ? { kind: 'missing', ...got } : { kind: 'key', key: got.value };
   };

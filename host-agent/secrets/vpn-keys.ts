@@ -93,7 +93,7 @@ export class VpnKeys implements KnownSecrets {
 
   #set(publicKey: string, of: VpnKeyOf, key: UnsealedKey): void {
     this.#secrets.set(publicKey, key);
-    if ('network' in of && key.ike !== undefined) this.#renewable.set(publicKey, renewableMs(key.ike.certificate));
+    if ('network' in of) this.#renewable.set(publicKey, renewableMs(key.ike.certificate));
   }
 
   /** Asks for the keys whose certificates are near their ends; `undefined` if there are none. */
@@ -138,7 +138,7 @@ export class VpnKeys implements KnownSecrets {
 
 /** A certificate that was replaced still serves until the other one is here. */
 const suffices = (held: UnsealedKey | undefined, of: VpnKeyOf): boolean =>
-  held !== undefined && (!('certificate' in of) || held.ike?.serial === of.certificate);
+  held !== undefined && (!('certificate' in of) || held.ike.serial === of.certificate);
 
 /**
  * Wall time at which the last part of a certificate's life begins, in which it is renewed; never,

@@ -1,7 +1,6 @@
 /**
  * The facts about volumes that the engine does not keep, on disk: the volumes of containers that
- * agents of the last release made, which have no labels, and the time that volumes have stayed
- * behind.
+ * agents of before 0.2.0 made, which have no labels, and the time that volumes have stayed behind.
  */
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';

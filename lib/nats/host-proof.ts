@@ -5,16 +5,16 @@
  * signed.
  */
 import type { Sender } from '../../schemas/wire/subjects.ts';
-import type { HostProof, UnsealAsk } from '../../schemas/wire/unseal.ts';
+import type { HostProof, UnprovedAsk } from '../../schemas/wire/unseal.ts';
 import { quickPair } from './quick-pair.ts';
 
 /** The signed text: each field on a line of its own, after the name of this form. */
-export function unsealText({ host, user }: Sender, ask: UnsealAsk, atMs: number): Buffer {
+export function unsealText({ host, user }: Sender, ask: UnprovedAsk, atMs: number): Buffer {
   const { tenant = '', id = '', key } = ask;
   return Buffer.from(['longshore-unseal-1', host, user, tenant, id, key, ...wordsOf(ask), atMs, ''].join('\n'));
 }
 
-function wordsOf({ secret, file, peer, network, registry = '' }: UnsealAsk): readonly (string | number)[] {
+function wordsOf({ secret, file, peer, network, registry = '' }: UnprovedAsk): readonly (string | number)[] {
   if (secret !== undefined) return ['secret', secret.name, secret.version];
   if (file !== undefined) return ['file', file];
   if (peer !== undefined) return ['peer', peer];
@@ -28,7 +28,7 @@ export interface ProverParts {
   readonly nowMs: () => number;
 }
 
-export function createProver({ sender, seed, jwt, nowMs }: ProverParts): (ask: UnsealAsk) => HostProof {
+export function createProver({ sender, seed, jwt, nowMs }: ProverParts): (ask: UnprovedAsk) => HostProof {
   const pair = quickPair(seed);
   return (ask) => {
     const atMs = nowMs();

@@ -31,7 +31,7 @@ import { inboxOf } from '../nats/inbox.ts';
 import type { Log } from '../log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { splitHead } from '../../schemas/api/etag.ts';
-import { addressOf, protocolOfAsk, type Question } from '../../schemas/wire/asks.ts';
+import { addressOf, protocolOfAsk, type NewAsks, type Question } from '../../schemas/wire/asks.ts';
 import { decodeAnswerPart, notOwner, type AnswerPart } from '../../schemas/wire/codec.ts';
 import { errorBody, isSuccessCode, outcomeStatus } from '../../schemas/errors.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
@@ -101,6 +101,8 @@ export interface PartitionClientOptions {
   readonly tracer?: Tracer | undefined;
   /** Called with each outcome, before its asker gets it. */
   readonly onOutcome?: (question: Question, outcome: Outcome) => void;
+  /** In the place of those that this release has. */
+  readonly newAsks?: NewAsks;
 }
 
 /** The connection by which a client asks. */
@@ -195,7 +197,7 @@ export class PartitionClient {
   #enqueue(kind: LaneKind, question: Question, deadlineMs: number, resolve: (outcome: Outcome) => void): void {
     const address = addressOf(question);
     const partition = typeof address === 'number' ? address : this.partitionFor(address);
-    if ((this.#protocols[partition] ?? Infinity) < protocolOfAsk(question)) {
+    if ((this.#protocols[partition] ?? Infinity) < protocolOfAsk(question, this.#options.newAsks)) {
       resolve(unknownToOwner);
       return;
     }
@@ -303,7 +305,7 @@ export class PartitionClient {
       const counts = mayDecide(item, flight.id, isSuccessCode(code));
       if (isRefusal && counts) share.heard = 'refusal';
       else if (!isRefusal && share.heard === 'nothing') share.heard = 'answer';
-      const isUnknown = code === 'internal' && protocol < protocolOfAsk(item.question);
+      const isUnknown = code === 'internal' && protocol < protocolOfAsk(item.question, this.#options.newAsks);
       if (!isRefusal && counts)
         settle(item, isUnknown ? unknownToOwner : outcomeBy(item, { code, ...splitHead(body) }));
     }

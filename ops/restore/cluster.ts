@@ -48,7 +48,7 @@ export interface RestoreOptions extends HistoryOptions {
   /** The restored incarnation is above it; if `undefined`, above the clock's time alone. */
   readonly incarnationAbove?: number | undefined;
   readonly clock: Clock;
-  /** `isChecked` is true if the manifest has a checksum, which backups of the last release lack. */
+  /** `isChecked` is true if the manifest has a checksum, which backups of before 0.2.0 lack. */
   readonly onChecked: (manifest: Manifest, isChecked: boolean) => void;
   /** All state is back, and actors may start; history follows. */
   readonly onServable?: (servable: Servable) => void | Promise<void>;

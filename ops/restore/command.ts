@@ -69,7 +69,7 @@ export async function restore(
     clock: systemClock,
     onChecked: ({ takenAt, cluster }: Manifest, isChecked: boolean) => {
       say(`· the backup of cluster ${cluster.id}, made at ${takenAt}, is complete and undamaged`);
-      if (!isChecked) say('· manifest.json has no checksum (backups of the last release): compare it with a copy');
+      if (!isChecked) say('· manifest.json has no checksum (a backup of before 0.2.0): compare it with a copy');
     },
     onRestored: ({ config, state }: SavedStream) => say(`· ${config.name}: ${state.messages} messages`),
     onServable: (servable: Servable) => {

@@ -221,12 +221,10 @@ export type Changed = Static<typeof Changed>;
 export const UpdateView = Type.Object(
   {
     phase: Type.Enum([...updatePhasesShown]),
-    generation: Type.Optional(Type.Integer({ description: 'Generation that the update created.' })),
-    last_generation: Type.Optional(
-      Type.Integer({
-        description: 'Newest generation whose outcome is that of the update: what came while it was under way.',
-      }),
-    ),
+    generation: Type.Integer({ description: 'Generation that the update created.' }),
+    last_generation: Type.Integer({
+      description: 'Newest generation whose outcome is that of the update: what came while it was under way.',
+    }),
     from: Type.Unsafe<Changed>({ ...Changed, description: 'Changed fields, before the update.' }),
     to: Type.Unsafe<Changed>({ ...Changed, description: 'Changed fields, after the update.' }),
     reason: nullable(Reason),
@@ -548,8 +546,8 @@ export interface ContainerRecord {
    */
   readonly generation: number;
   /**
-   * That of the newest start, or of the create. Absent if it is not known, as in records of an
-   * older release.
+   * That of the newest start, or of the create. Absent if it is not known, as in records of before
+   * 0.2.0.
    */
   readonly startSince?: number;
   readonly placement: Placement;
@@ -620,8 +618,8 @@ export interface Update {
    */
   readonly unproven?: number;
   /**
-   * Over: the newest generation that came before. If absent, that is `since`, as in records of the
-   * last release.
+   * Over: the newest generation that came before. If absent, that is `since`, as in records of
+   * before 0.2.0.
    */
   readonly lastGeneration?: number;
   /** Over: it looked again at a tag that names the image that ran already, which runs on. */
@@ -705,7 +703,7 @@ export interface TombstoneRecord {
   readonly kind: 'tombstone';
   readonly id: ContainerId;
   readonly tenant: TenantId;
-  /** For what its host says later that it used. Absent if an earlier release removed it. */
+  /** For what its host says later that it used. Absent if a release before 0.2.0 removed it. */
   readonly name?: string;
   readonly history: readonly HostKey[];
   /** Absent if it had none. */

@@ -2,16 +2,19 @@
  * Cursors of lists: opaque to clients, base64url of a key that says where a page ended. The next
  * page begins behind it, whether or not that item still exists.
  *
- * A key is a list of parts. This release writes them as the one before reads them, with dots
- * between them; it also reads `{"v":1,"key":[…]}`, which the next one writes. What is neither, or
- * has another version, is answered with 422 under `cursor` (gateway/http/pages.ts).
+ * A key is a list of parts, written as `{"v":1,"key":[…]}`. The last release writes its parts with
+ * dots between them, which is read, too. What is neither, or has another version, is answered with
+ * 422 under `cursor` (gateway/http/pages.ts).
  */
 import { isContainerId, isTenantId, type ContainerId, type PeerId, type TenantId } from '../ids.ts';
 
 const version = 1;
 
 const encode = (...key: readonly (string | number)[]): string =>
-  btoa(key.join('.')).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  btoa(JSON.stringify({ v: version, key: key.map(String) }))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '');
 
 /** The parts of a `{v, key}`; `undefined` if it is not of this version. */
 function versioned(text: string): readonly string[] | undefined {

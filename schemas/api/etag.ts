@@ -6,10 +6,8 @@
 import Type, { type Static } from 'typebox';
 import { hashesOf, hexWord } from '../text-hash.ts';
 
-const hashed = (text: string): string => `"${hashesOf(text).map(hexWord).join('')}"`;
-
 /** @param declared of a resource, as JSON can hold it */
-export const etagOf = (declared: unknown): string => hashed(JSON.stringify(declared));
+export const etagOf = (declared: unknown): string => `"${hashesOf(JSON.stringify(declared)).map(hexWord).join('')}"`;
 
 const Tags = Type.Array(Type.String());
 
@@ -50,12 +48,3 @@ export function splitHead(text: string): { readonly body: string; readonly head?
   };
   return { body: `{${text.slice(whole.length)}`, head };
 }
-
-/** Fields that an owner writes behind the declared ones of a container. */
-const afterDeclared = ',"status":"';
-
-/**
- * The ETag that gateways of the last release give a container.
- * @param json of a container, as its owner writes it
- */
-export const earlierTag = (json: string): string => hashed(json.slice(0, json.lastIndexOf(afterDeclared)));

@@ -83,18 +83,11 @@ export const OperatorEvent = Type.Object(
 export type OperatorEvent = Static<typeof OperatorEvent>;
 
 /**
- * The last release refuses types that it does not know. An event of metadata is stored as one that
- * it knows, with its type as the message; the next release stores it as it is.
+ * The type and the message of a stored event. Release 0.2.0 stored an event of metadata as one of
+ * the policy, with its type as the message.
  */
-const standIn = 'policy_changed' satisfies EventType;
-
-type Kind = Pick<EventBody, 'type' | 'message'>;
-
-export const kindToStore = (kind: Kind): Kind =>
-  isMetadataEvent(kind.type) ? { type: standIn, message: kind.type } : kind;
-
-const kindOf = ({ type, message }: Kind): Kind =>
-  type === standIn && message !== null && isMetadataEvent(message)
+const kindOf = ({ type, message }: Pick<EventBody, 'type' | 'message'>): Pick<EventBody, 'type' | 'message'> =>
+  type === 'policy_changed' && message !== null && isMetadataEvent(message)
     ? { type: message, message: null }
     : { type, message };
 

@@ -105,7 +105,7 @@ export type PolicyView = Static<typeof PolicyView>;
 
 /**
  * As it is stored, and as hosts get it. That the image's check is switched off stands beside
- * `health`: programs of the last release, which do not know it, leave the image its check.
+ * `health`, where every release reads it.
  */
 export const Policy = Type.Object({
   ...policyFields,

@@ -130,7 +130,7 @@ export const noUsage: UsageDay = { v: 1, names: {}, containers: {} };
 
 /** An item as its owner has checked it. */
 export interface OwnedItem extends Pick<UsageItem, 'id' | 'hour' | 'used'> {
-  /** `undefined` if it is a peer, or if an earlier release removed the container. */
+  /** `undefined` if it is a peer, or if a release before 0.2.0 removed it. */
   readonly name: string | undefined;
 }
 

@@ -28,8 +28,7 @@ export const open = <P extends TProperties>({ properties }: { readonly propertie
   Type.Object(properties);
 
 /**
- * The fields of a view that a program reads. The others reach the client as the owner wrote them,
- * and an owner of the last release may lack some.
+ * The fields of a view that a program reads. The others reach the client as the owner wrote them.
  */
 export const fieldsOf = <P extends TProperties, K extends keyof P & string>(
   { properties }: { readonly properties: P },
@@ -50,18 +49,14 @@ export const StatusSeen = Type.Object({
     'exit_code',
     'restart_count',
     'started_at',
-    'observed_generation',
     'restart_policy',
     'failures',
   ).properties,
   reason: nullable(Type.String()),
+  observed_generation: Type.Integer(),
   move: Type.Optional(Type.Object({ phase: Type.String(), generation: Type.Optional(Type.Integer()) })),
   update: Type.Optional(
-    Type.Object({
-      phase: Type.String(),
-      generation: Type.Optional(Type.Integer()),
-      last_generation: Type.Optional(Type.Integer()),
-    }),
+    Type.Object({ phase: Type.String(), generation: Type.Integer(), last_generation: Type.Integer() }),
   ),
 });
 export type StatusSeen = Static<typeof StatusSeen>;

@@ -92,7 +92,7 @@ const text = Type.String();
 const number = Type.Number();
 const flag = Type.Boolean();
 const sealed = id<Sealed>();
-/** Owners of the last release leave it out. */
+/** Of a VPN server, or of one of its peers (IkeCredentials). */
 const ikeGiven = Type.Object({ id: text, certificate: text, serial: text });
 
 /** An ask, and the JSON of the body of a successful answer. */
@@ -303,8 +303,7 @@ const reads = {
   'network.leases': ask({ ...ofNetwork, after: number }, LeasePage),
   /** `after`: the last serial of the page before, or empty. */
   'network.revocations': ask({ ...ofNetwork, after: text }, RevocationLines),
-  /** Owners of the last release leave out secrets and logins of tenants without `tenants`. */
-  'secret.stale': ask({ ...ofPartition, keyId: text, tenants: Type.Optional(flag) }, dataOf(StaleSecrets)),
+  'secret.stale': ask({ ...ofPartition, keyId: text }, dataOf(StaleSecrets)),
   'secret.list': ask(ofTenant, forwarded<TSchema>()),
   /** Material that a gateway needs to seal the next value. */
   'secret.material': ask({ ...ofTenant, name: text }, dataOf(SecretMaterial)),
@@ -324,11 +323,11 @@ const reads = {
   /** To the owner of `signingPartition` alone. */
   'signing_key.list': ask(ofPartition, dataOf(SigningKeyPage)),
   /** For the host that serves the peer's network: its preshared key, and its certificate. */
-  'peer.unseal': ask({ ...ofPeer, by: hostSender }, dataOf(Type.Object({ sealed, ike: Type.Optional(ikeGiven) }))),
+  'peer.unseal': ask({ ...ofPeer, by: hostSender }, dataOf(Type.Object({ sealed, ike: ikeGiven }))),
   /** For the host that serves the network: its private keys, and its certificate. */
   'network.unseal': ask(
     { ...ofNetwork, by: hostSender },
-    dataOf(Type.Object({ sealed, ike: Type.Optional(Type.Object({ ...ikeGiven.properties, sealed })) })),
+    dataOf(Type.Object({ sealed, ike: Type.Object({ ...ikeGiven.properties, sealed }) })),
   ),
   /**
    * Value or login that an agent asked a gateway for (unseal.ts); `null` if there is no login.
@@ -369,14 +368,8 @@ const writes = {
     },
     forwarded<typeof Container>(),
   ),
-  /** `declared`: ETags that a gateway of the last release was given in `If-Match`. */
   'container.update': ask(
-    {
-      ...ofContainer,
-      patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)),
-      declared: Type.Optional(Type.Array(text)),
-      ...pulling,
-    },
+    { ...ofContainer, patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)), ...pulling },
     forwarded<typeof Container>(),
   ),
   /** An absent field stays as it is. `labels`: a merge patch of them. */
@@ -409,7 +402,7 @@ const writes = {
     { ...ofTenant, settings: open(TenantSettings), repair: Type.Optional(nullable(RevocationShape)) },
     forwarded<typeof TenantView>(),
   ),
-  /** `once`: refused if this very token is revoked already. Absent in asks of the last release. */
+  /** `once`: refused if this very token is revoked already. */
   'tenant.revoke': ask(
     { ...ofTenant, revocation: RevocationShape, once: Type.Optional(Type.Boolean()) },
     forwarded<TSchema>(),
@@ -502,10 +495,7 @@ const writes = {
    * From the peer's actor, repeated until it is acknowledged. The network ignores an older
    * generation, and refuses what was sent before a restore.
    */
-  'network.learn': ask(
-    { ...ofNetwork, ...by, told: PeerNotice, incarnation: Type.Optional(number) },
-    dataOf(nullable(Learned)),
-  ),
+  'network.learn': ask({ ...ofNetwork, ...by, told: PeerNotice, incarnation: number }, dataOf(nullable(Learned))),
   /** `precondition_failed`: the version is not the next one (any more); see `secret.material`. */
   'secret.put': ask(
     {
@@ -575,51 +565,12 @@ export const isWriteType = (type: AskType): type is keyof typeof writes => Objec
  * Asks that owners of the last release do not know, and the version of the protocol that has them.
  * An older owner is not asked (docs/upgrades.md).
  */
-const newAsks: Partial<Readonly<Record<AskType, number>>> = {
-  'answer.get': 3,
-  'container.overview': 3,
-  'container.rollback': 3,
-  'container.versions': 3,
-  'container.watch': 3,
-  'file.get': 3,
-  'file.put': 3,
-  'host.renew': 3,
-  'link.resolve': 3,
-  'metadata.get': 3,
-  'metadata.list': 3,
-  'metadata.put': 3,
-  'network.serve': 3,
-  'network.unseal': 3,
-  'peer.link.create': 3,
-  'peer.link.list': 3,
-  'peer.link.redeem': 3,
-  'peer.link.remove': 3,
-  'peer.unseal': 3,
-  'spec.create': 3,
-  'spec.get': 3,
-  'spec.plan': 3,
-  'spec.put': 3,
-  'tenant.names': 3,
-  'tenant.network': 3,
-};
+export type NewAsks = Partial<Readonly<Record<AskType, number>>>;
+const newAsks: NewAsks = {};
 
-/** An owner of the last release understands `declared` in the place of these. */
-const isUnderstood = ({ match, noneMatch }: Conditions, { type }: Pick<Question, 'type'>): boolean =>
-  type === 'container.update' && match !== undefined && noneMatch === undefined;
-
-/** The version of the protocol from which on owners know the ask, and overlook no part of it. */
-export function protocolOfAsk(
-  ask: Pick<Question, 'type' | 'when' | 'repeatable'> & {
-    readonly labels?: unknown;
-    readonly pull?: unknown;
-    readonly stage?: unknown;
-  },
-): number {
-  const { type, labels, pull, stage, when, repeatable } = ask;
-  const isConditional = when !== undefined && isWriteType(type) && !isUnderstood(when, ask);
-  const hasNewPart = [labels, pull, stage, repeatable].some((part) => part !== undefined);
-  return newAsks[type] ?? (hasNewPart || isConditional ? 3 : protocolVersion - 1);
-}
+/** The version of the protocol from which on owners know the ask. */
+export const protocolOfAsk = ({ type }: Pick<Question, 'type'>, known: NewAsks = newAsks): number =>
+  known[type] ?? protocolVersion - 1;
 
 /** The HTTP request that an ask is part of. */
 export interface Origin {

@@ -94,8 +94,6 @@ export const SyncAsk = Type.Object({
    * them?
    */
   strangers: Type.Optional(Type.Array(Stranger, { maxItems: limits.syncStrangers })),
-  /** Owners of the last release send `also` to no agent without it. */
-  joined: Type.Optional(Type.Literal(true)),
   /**
    * By partition, the digest that came with the set of that version; absent, or absent of one that
    * is held, if the agent has none.
@@ -134,7 +132,7 @@ const versionFields = {
   policy: Type.Optional(Policy),
   /** Secrets of the tenant (ADR 37); absent if there are none. */
   secrets: Type.Optional(SecretUses),
-  /** Absent if all of it is the image's. Agents of the last release do not get such a container. */
+  /** Absent if all of it is the image's. */
   ...optionalOf(partNames),
 };
 const DesiredVersion = Type.Object(versionFields);
@@ -151,9 +149,7 @@ export const DesiredContainer = Type.Object({
    */
   placement: Count,
   desired: Type.Enum(['running', 'stopped', 'removed']),
-  /**
-   * Generation of its newest start. Absent if it is not known: the last release does not say it.
-   */
+  /** Generation of its newest start. Absent if it is not known: its record is of before 0.2.0. */
   start: Type.Optional(Count),
   /**
    * With `stopped`: the host makes the container and does not start it, and reports `stopped` when
@@ -244,7 +240,7 @@ export const SyncAnswer = Type.Object({
       Type.Object({
         id: ContainerId,
         placement: Count,
-        /** Nobody wants what it wrote on this host. Owners of the last release don't say. */
+        /** Nobody wants what it wrote on this host. */
         deleted: Type.Optional(Type.Literal(true)),
       }),
       { maxItems: limits.syncStrangers },
@@ -263,8 +259,6 @@ export const SyncAnswer = Type.Object({
   signer: Type.Optional(Type.String({ pattern: '^A[A-Z2-7]{55}$' })),
   /** Range in which containers get IPv4 addresses, as CIDR. Absent if they get none. */
   tenant_ipv4: Type.Optional(Type.String({ maxLength: 18 })),
-  /** Agents of the last release refuse an answer without it, and ignore what it says. */
-  draining: Type.Optional(Type.Unknown()),
 });
 export type SyncAnswer = Static<typeof SyncAnswer>;
 
@@ -329,7 +323,7 @@ export const ReportAnswer = Type.Union([
     error: Type.Enum(['invalid', 'unavailable', 'stale_session']),
     /**
      * With `unavailable`: places of the items that can't be taken now; the others are. If absent,
-     * send all of them again, as agents of the last release do in any case.
+     * send all of them again.
      */
     later: Type.Optional(Type.Array(Count, { maxItems: limits.reportItems })),
   }),
@@ -359,8 +353,8 @@ export const Beat = Type.Object({
   used: Capacity,
   engine: Type.String({ maxLength: 128, description: '"docker 28.2.2", or "unavailable".' }),
   orphans_held: Count,
-  /** Containers that have left volumes here. Agents of the last release don't send it. */
-  volumes_left: Type.Optional(Count),
+  /** Containers that have left volumes here. */
+  volumes_left: Count,
   faults: Type.Array(HostFault, { maxItems: limits.hostFaults }),
   room: HostRoom,
   /** Absent if other hosts do not reach its containers. */
@@ -413,7 +407,7 @@ export const UsageAnswer = Type.Union([
      */
     outOfTime: Type.Optional(Places),
     /** Of the owner's memory: to one that is new, the agent sends all peers again. */
-    memory: Type.Optional(Type.String({ maxLength: 64 })),
+    memory: Type.String({ maxLength: 64 }),
   }),
   Type.Object({ protocol: Protocol, ok: Type.Literal(false), error: Type.Enum(['invalid', 'unavailable']) }),
 ]);

@@ -24,8 +24,8 @@ export const NetworkServer = Type.Object({
   internet: Type.Optional(Type.Boolean()),
   /** `null` for every tenant. Peers of others do not connect. */
   tenants: nullable(Type.Array(TenantId, { maxItems: limits.networkTenants })),
-  /** Serial of its certificate for IKEv2. Owners of the last release leave it out. */
-  certificate: Type.Optional(Type.String()),
+  /** Serial of its certificate for IKEv2. */
+  certificate: Type.String(),
 });
 export type NetworkServer = Static<typeof NetworkServer>;
 

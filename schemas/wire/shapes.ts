@@ -42,7 +42,7 @@ export const DeclarationShape = shape<Declaration>()(
   }),
 );
 
-/** The next release may have more, and the last one less. */
+/** The next release may have more. */
 export const MetadataShape = Type.Object(optionalOf(metadataNames));
 
 export const RevocationShape = shape<Revocation>()(

@@ -46,8 +46,7 @@ const askFields = {
   protocol: Protocol,
   /** Public key that the answer is sealed to. */
   key: CurveKey,
-  /** Agents of the release before send none, and get nothing from a gateway of this release. */
-  proof: Type.Optional(HostProof),
+  proof: HostProof,
 };
 const without = <F extends 'tenant' | 'id' | 'secret' | 'registry' | 'file' | 'peer' | 'network'>(
   ...names: readonly F[]
@@ -86,6 +85,8 @@ export const UnsealAsk = Type.Union([
   }),
 ]);
 export type UnsealAsk = Static<typeof UnsealAsk>;
+/** An ask before its proof. Distributes over the union. */
+export type UnprovedAsk = UnsealAsk extends infer A ? (A extends UnsealAsk ? Omit<A, 'proof'> : never) : never;
 
 /**
  * - `refused`: no container of that tenant here uses it, the sender's key is not the enrolled one,
@@ -134,8 +135,8 @@ export const IkeCredentials = Type.Object({
 });
 export type IkeCredentials = Static<typeof IkeCredentials>;
 
-/** Content of a box of a key of WireGuard, as JSON: base64. Older gateways give no `ike`. */
-export const UnsealedKey = Type.Object({ key: WireguardKey, ike: Type.Optional(IkeCredentials) });
+/** Content of a box of a key of WireGuard, as JSON: base64. */
+export const UnsealedKey = Type.Object({ key: WireguardKey, ike: IkeCredentials });
 export type UnsealedKey = Static<typeof UnsealedKey>;
 
 /** Content of a box of a login, as JSON. `version` rises with every change. */

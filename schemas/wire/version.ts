@@ -6,7 +6,7 @@
  * Messages carry it in the field `protocol`: JSON messages at their top, a batch of asks in its
  * first ask. A batch of answers begins with a line of it, and of who answers.
  */
-export const protocolVersion = 3;
+export const protocolVersion = 4;
 
 /** Spread into every JSON message. */
 export const protocolFields = { protocol: protocolVersion } as const;

@@ -25,7 +25,8 @@ async function start(t: Test, ...partitionRecords: readonly (readonly StateRecor
   const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 60_000 });
   const entries = [directoryEntry(hostRecord(h1))];
   fleet.learn({ partition: 0, epoch: 1, revision: 1, changes: 1, full: true, entries, removed: [], unreadable: [] });
-  fleet.takeHeartbeat(h1, { v: 1, session: 1, used: none, engine: 'test', orphans_held: 0, faults: [], room: {} });
+  const quiet = { orphans_held: 0, volumes_left: 0, faults: [], room: {} };
+  fleet.takeHeartbeat(h1, { v: 1, session: 1, used: none, engine: 'test', ...quiet });
 
   const turns: number[] = [];
   const createOne = async (records: readonly StateRecord[], number: number): Promise<Partition> => {

@@ -248,6 +248,7 @@ export const statusView = (id: string, status: string) => ({
   next_retry_at: null,
   started_at: null,
   addresses: [],
+  observed_generation: 0,
 });
 
 /**

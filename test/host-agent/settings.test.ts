@@ -2,7 +2,7 @@ import t from 'tap';
 import { settings } from '../../host-agent/settings.ts';
 import { readSettings } from '../../lib/config.ts';
 
-t.test('names and numbers of the last release are refused with what to write', (t) => {
+t.test('names and numbers of before 0.2.0 are refused with what to write', (t) => {
   const most = Number.MAX_SAFE_INTEGER;
   const refused: [name: string, value: string, fault: string][] = [
     ['SANDBOX', 'off', 'SANDBOX is now LONGSHORE_SANDBOX: on or off'],

@@ -45,7 +45,7 @@ t.test('messages of another release', { timeout: 120_000 }, async (t) => {
       ...protocolFields,
       ok: false,
       error: 'invalid',
-      message: /protocol 5; .* upgrade one release at a time/,
+      message: /protocol 6; .* upgrade one release at a time/,
     });
     // Not `invalid`: an agent drops a report that is refused as invalid.
     t.match(await say(subjects.hostReport(sender), { ...report, ...tooNew }), { ok: false, error: 'unavailable' });

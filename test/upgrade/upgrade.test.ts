@@ -117,8 +117,7 @@ t.test('an upgrade from the last release and back fails no request', { timeout: 
     );
   const before = await startsOf();
   const witness = witnesses[0]!.client;
-  const labels = (method: 'GET' | 'PUT', given?: object) =>
-    witness.call<unknown>(method, `/api/v2/compute/${old[0]!.id}/labels`, given);
+  const label = (given: object) => witness.call<unknown>('PUT', `/api/v2/compute/${old[0]!.id}/labels`, given);
 
   const ending = new AbortController();
   const load = { body, pauseMs: 250, hasHosts: true, signal: ending.signal };
@@ -147,20 +146,12 @@ t.test('an upgrade from the last release and back fails no request', { timeout: 
         (members) => members.every((member) => member.isReady),
       );
       await create(`${name}-${index}`);
-      if (name === 'last' && index === 0) {
-        const refused = {
-          status: 503,
-          body: { error: 'unavailable', message: /an upgrade of Longshore is under way/ },
-        };
-        t.match(await labels('GET'), refused, 'owners of the last release are not asked for labels');
-        t.match(await labels('PUT', { team: 'b' }), refused);
-      }
     }
     t.equal(await protocolOfOwner(), protocol, `the ${name} release runs`);
-    if (name === 'new') t.match(await labels('PUT', { team: 'a' }), { status: 200 });
+    if (name === 'new') t.match(await label({ team: 'a' }), { status: 200 });
   }
   const { body: told } = await witness.call<{ data: Event[] }>('GET', `/api/v2/compute/${old[0]!.id}/events`);
-  t.match(told.data.at(-1), { type: 'policy_changed', message: 'labels_changed' }, 'the last release reads its event');
+  t.match(told.data.at(-1), { type: 'labels_changed' }, 'the last release reads its event');
   ending.abort();
   await checking;
   const kept = await working;

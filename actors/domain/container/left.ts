@@ -8,7 +8,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { TurnContext } from '../turn.ts';
 import { hostOf } from './moving.ts';
 
-/** Newest first. The last release keeps only the newest, and leaves the others as they are. */
+/** Newest first. Builds before 0.2.0 changed only the newest, and left the others as they were. */
 const allOf = ({ left, leftBefore = [] }: ContainerRecord): LeftBehind[] =>
   left === undefined ? [...leftBefore] : [left, ...leftBefore.filter(({ host }) => host !== left.host)];
 

@@ -3,9 +3,9 @@
  * differences from the one after it; the newest, as its differences from the record, which has some
  * only after a rollback by its host. So a version takes no more space than its changes.
  *
- * An owner of the last release keeps the list and does not continue it. `base` identifies the
- * declaration that the list is about: where the record declares something else, the earlier
- * versions are forgotten. Pure.
+ * A release before 0.2.0 kept the list and did not continue it. `base` identifies the declaration
+ * that the list is about: where the record declares something else, the earlier versions are
+ * forgotten. Pure.
  */
 import { fill } from '../../../lib/fill.ts';
 import {

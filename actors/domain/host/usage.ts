@@ -10,7 +10,7 @@ import type { PartitionView } from '../state.ts';
 import type { FleetView } from '../turn.ts';
 
 export type UsageVerdict =
-  /** `name`: `undefined` if it is a peer, or if a release before removed the container. */
+  /** `name`: `undefined` if it is a peer, or if a release before 0.2.0 removed it. */
   | { readonly kind: 'accepted'; readonly name: string | undefined }
   /** Another host serves the peer's network now; this one may have served it before. */
   | { readonly kind: 'served before' }

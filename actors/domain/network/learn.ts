@@ -44,7 +44,7 @@ export function learn(state: PartitionView, ask: Learn, { nowMs }: Pick<TurnCont
   if ('refusal' in found) return found.refusal;
   const { network } = found;
   const { incarnation } = state.vpn;
-  if ((ask.incarnation ?? 0) !== incarnation)
+  if (ask.incarnation !== incarnation)
     return refuse('unavailable', 'this message was sent before the cluster was restored');
   const { by, told } = ask;
   const before = network.leaseOf(by.tenant, by.peer);
@@ -108,12 +108,11 @@ function keysLost(
   network: KnownNetwork,
   { before, nowMs, only }: { before: LeaseRecord | undefined; nowMs: number; only: Changes },
 ): Turn {
-  const { told, by } = ask;
-  const isReserved = before?.state.phase === 'reserved' && isConfirmed(before, ask.incarnation ?? 0);
+  const { told, by, incarnation: confirmedIn } = ask;
+  const isReserved = before?.state.phase === 'reserved' && isConfirmed(before, confirmedIn);
   const isFree = told.there && network.lease(told.index) === undefined;
   if (!told.there || isReserved || (before === undefined && !isFree)) return answer(heardOf('keys'), only);
   const { index } = before ?? told;
-  const confirmedIn = ask.incarnation ?? 0;
   const state = { phase: 'reserved', atMs: nowMs } as const;
   const lease: LeaseRecord = { kind: 'lease', network: ask.network, index, ...by, state, confirmedIn };
   return answer(heardOf('keys'), { ...only, records: [...only.records, lease] });

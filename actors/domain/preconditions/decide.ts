@@ -2,13 +2,11 @@
  * Preconditions of writes, and the ETags that answers carry: for every ask alike, whatever it is
  * about. A write is decided on the state that its conditions were compared with, in one turn. Pure.
  */
-import { earlierTag, isMet, withHead } from '../../../schemas/api/etag.ts';
-import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { isMet, withHead } from '../../../schemas/api/etag.ts';
 import type { Ask, WriteAsk } from '../../../schemas/wire/asks.ts';
-import { containerJson } from '../container/view.ts';
 import { recordKey, type StateRecord } from '../records.ts';
 import type { PartitionView } from '../state.ts';
-import { isSuccess, refuse, type SuccessReply, type Turn, type TurnContext } from '../turn.ts';
+import { isSuccess, refuse, type SuccessReply, type Turn } from '../turn.ts';
 import { etagOfRecord, resourceOf } from './resources.ts';
 
 const unmet = refuse(
@@ -19,21 +17,12 @@ const unmet = refuse(
 const etag = (record: StateRecord | undefined): string | undefined =>
   record === undefined ? undefined : etagOfRecord(record);
 
-/** A gateway of the last release knows the ETags that it gave, and those of newer gateways. */
-function isDeclared(tags: readonly string[] | undefined, record: ContainerRecord, { fleet }: TurnContext): boolean {
-  if (tags === undefined || tags.includes(etagOfRecord(record) ?? '')) return true;
-  return tags.includes(earlierTag(containerJson(record, fleet)));
-}
-
 type Conditional = WriteAsk | Extract<Ask, { type: 'spec.plan' }>;
 
-function mayWrite(state: PartitionView, ask: Conditional, context: TurnContext): boolean {
-  if (ask.when === undefined && ask.type !== 'container.update') return true;
+function mayWrite(state: PartitionView, ask: Conditional): boolean {
+  if (ask.when === undefined) return true;
   const resource = resourceOf(state, ask);
-  if (resource === undefined) return true;
-  const { record } = resource;
-  if (ask.when !== undefined) return isMet(ask.when, etag(record));
-  return ask.type !== 'container.update' || record?.kind !== 'container' || isDeclared(ask.declared, record, context);
+  return resource === undefined || isMet(ask.when, etag(resource.record));
 }
 
 /**
@@ -41,11 +30,8 @@ function mayWrite(state: PartitionView, ask: Conditional, context: TurnContext):
  * or not valid says that.
  * @param decided the same ask without its conditions
  */
-export const conditional = (
-  state: PartitionView,
-  ask: Conditional,
-  { context, decided }: { readonly context: TurnContext; readonly decided: Turn },
-): Turn => (isSuccess(decided.reply) && !mayWrite(state, ask, context) ? unmet : decided);
+export const conditional = (state: PartitionView, ask: Conditional, decided: Turn): Turn =>
+  isSuccess(decided.reply) && !mayWrite(state, ask) ? unmet : decided;
 
 /** A container that is gone at once had one more, which nothing keeps. */
 function generationOf(before: StateRecord | undefined, after: StateRecord | undefined): number | undefined {

@@ -36,7 +36,7 @@ export function currentOf(values: Values | undefined): number | undefined {
 /** `true` if the login is newer than the one that a registry refused, as far as is known. */
 export const isNewer = (login: LoginRecord, { observed, observedAtMs }: ContainerRecord): boolean =>
   observed.refused_login === undefined
-    ? // An agent of the release before does not say which one was refused.
+    ? // A report of before 0.2.0 does not say which one was refused.
       (observedAtMs ?? 0) <= login.updatedAtMs
     : observed.refused_login < login.version;
 

@@ -19,7 +19,7 @@ import type { ServerSaid } from '../../../schemas/wire/network-server.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
 import { protocolFields } from '../../../schemas/wire/version.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { desiredDigest, desiredOf, protocolOfContainer } from '../../domain/desired.ts';
+import { desiredDigest, desiredOf, protocolOfContainer, type NewParts } from '../../domain/desired.ts';
 import { hostDirtyKey, tenantDirtyKey } from '../../domain/domain.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
 import type { Fleet } from '../fleet.ts';
@@ -30,10 +30,13 @@ import type { TenantView } from '../../domain/tenant/state.ts';
 import type { Partition } from '../../partition.ts';
 import { countRefused, type HostServerOptions } from './server.ts';
 
-export type SyncOptions = Pick<
+export interface SyncOptions extends Pick<
   HostServerOptions,
   'cluster' | 'owned' | 'fleet' | 'slices' | 'signer' | 'onRefused' | 'log'
->;
+> {
+  /** In the place of those that this release has. */
+  readonly newParts?: NewParts;
+}
 
 /**
  * Every owner answers for its own partitions, once everything in the answer is committed (invariant
@@ -121,7 +124,7 @@ type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orp
 
 /** `undefined` if the sender gets no answer. */
 function lookFor(
-  { cluster, fleet, signer }: SyncOptions,
+  { cluster, fleet, signer, newParts }: SyncOptions,
   partition: Partition,
   state: PartitionView,
   {
@@ -143,7 +146,6 @@ function lookFor(
     incarnation,
     ...version,
     ...(cluster.tenantIpv4 === undefined ? {} : { tenant_ipv4: cluster.tenantIpv4 }),
-    draining: null,
   };
   const isHome = number === partitionOf(host, cluster.partitions);
   const home = isHome ? state.host(host) : undefined;
@@ -157,7 +159,7 @@ function lookFor(
     return { head, gone: [], ...noLists };
   }
   if (!(home === undefined ? fleet.isEnrolled(sender) : isEnrolled(home, sender))) return undefined;
-  const { lists, ...news } = newsFor(state, fleet, ask, { ...common, host });
+  const { lists, ...news } = newsFor(state, fleet, ask, { ...common, host, newParts });
   return {
     head: {
       ...common,
@@ -179,14 +181,19 @@ function lookFor(
 type News = Pick<SyncAnswer, 'same' | 'since' | 'digest'> & { readonly lists: Lists };
 
 /** The news for an agent: none, the changes since its version, or the whole set. */
-function newsFor(state: PartitionView, fleet: Fleet, ask: SyncAsk, common: Common & { readonly host: HostKey }): News {
-  const { host, partition, epoch, revision, incarnation = 0 } = common;
+function newsFor(
+  state: PartitionView,
+  fleet: Fleet,
+  ask: SyncAsk,
+  common: Common & { readonly host: HostKey; readonly newParts: NewParts | undefined },
+): News {
+  const { host, partition, epoch, revision, incarnation = 0, newParts } = common;
   const { held: versions, digests = {}, protocol = 0 } = ask;
   const held = versions[String(partition)];
   const isOfOurs = held !== undefined && held[0] === epoch;
   const isCurrent = isOfOurs && held[1] === revision;
   const wanted = [...state.wantedOn(host)];
-  const isForThisAgent = (record: ContainerRecord): boolean => protocol >= protocolOfContainer(record);
+  const isForThisAgent = (record: ContainerRecord): boolean => protocol >= protocolOfContainer(record, newParts);
   const placed = new Map(wanted.filter(isForThisAgent).map((record) => [record.id, record]));
   // Part of the same version as the containers.
   const unknown = wanted.filter((record) => !isForThisAgent(record)).map(({ id }) => id);

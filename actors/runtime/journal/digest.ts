@@ -15,14 +15,11 @@ const StoredDigest = Type.Object({
   /** The checkpoint mark that it belongs to. */
   mark: Type.Integer(),
   ...sums,
-  /**
-   * Sums over the kinds that `RecordFormat.isNewKey` names: the last release adds these up
-   * separately.
-   */
+  /** Sums over the kinds that `RecordFormat.isNewKey` names. */
   added: Type.Object(sums),
   /**
-   * Sums over the kinds that `RecordFormat.isNewestKey` names. Absent if there are none, and in the
-   * digests of the last release: then they are as the last checkpoint of this release left them.
+   * Sums over the kinds that `RecordFormat.isNewestKey` names. Absent if there are none, and in
+   * digests of before 0.2.0: then they are as the last checkpoint that has them left them.
    */
   newest: Type.Optional(Type.Object(sums)),
 });

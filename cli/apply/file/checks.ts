@@ -11,11 +11,11 @@ import { entryNames, imageParts } from './fields.ts';
 import type { ContainerEntry } from './schema.ts';
 import type { Remark } from './tree.ts';
 
-/** The variable in which the last release stored the file that a container belongs to. */
+/** Variable in which development builds of 0.2.0 stored the file that a container belongs to. */
 const projectVariable = 'LONGSHORE_APPLY';
 
 /**
- * Name of a Compose project, or of a file of the last release, as a DNS label: `my_app` → `my-app`.
+ * Name of a Compose project, or of a file of such a build, as a DNS label: `my_app` → `my-app`.
  */
 export const projectNamed = (name: string): string =>
   name
@@ -23,10 +23,10 @@ export const projectNamed = (name: string): string =>
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '');
 
-/** Fields that name the project of a container. The last release stored it in a variable. */
+/** Fields that name the project of a container. */
 export interface ProjectMarks {
   readonly env: Readonly<Record<string, string>>;
-  readonly project?: string | null | undefined;
+  readonly project?: string | null;
 }
 
 /** The project of a container, or null. */

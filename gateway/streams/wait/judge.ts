@@ -91,7 +91,7 @@ function whyNever(wanted: string, view: StatusSeen): Never | undefined {
 
 /** Its host has spoken of this generation or a later one, or no host has it. */
 const isOf = ({ observed_generation: observed, host_key: host }: StatusSeen, generation: number): boolean =>
-  observed !== undefined && (observed >= generation || host === null);
+  observed >= generation || host === null;
 
 /** The outcome of the declaration; `undefined` until it is known. */
 function settledAs(
@@ -105,7 +105,7 @@ function settledAs(
 ): WaitOutcome | undefined {
   const { status, desired, reason, update, move } = view;
   if (desired === 'removed') return 'removed';
-  if (update?.generation !== undefined && update.generation > of) return 'superseded';
+  if (update !== undefined && update.generation > of) return 'superseded';
   const phase = update !== undefined && decidesOf(update, of) ? update.phase : undefined;
   if (phase === 'rolled_back' || phase === 'failed') return phase;
   if (move?.phase === 'failed' && move.generation === of && desired === 'running') return 'failed';
@@ -115,8 +115,8 @@ function settledAs(
   // A move that nobody asked for does not hold up what somebody declares.
   if (move?.phase === 'preparing' && move.generation !== undefined) return undefined;
   if (isFailure(view, of)) return 'failed';
-  // The run before the change is still up. An owner of the release before names no generation.
-  if (status !== 'running' || (view.observed_generation ?? of) < of) return undefined;
+  // The run before the change is still up.
+  if (status !== 'running' || view.observed_generation < of) return undefined;
   // One that is started again for that is not seen running for so long.
   if (reason === 'unhealthy') return upMs >= Math.max(stableMs, waitUnhealthyMs) ? 'failed' : undefined;
   if (reason !== null || isJob) return undefined;
@@ -125,11 +125,10 @@ function settledAs(
 
 /** A change that makes no update of its own, such as a start, may come while one is under way. */
 const decidesOf = (
-  { generation: first = Infinity, last_generation: last = first }: NonNullable<StatusSeen['update']>,
+  { generation: first, last_generation: last }: NonNullable<StatusSeen['update']>,
   of: number,
 ): boolean => first <= of && of <= last;
 
 /** It is not tried again by itself, or fails again and again. */
 const isFailure = (view: StatusSeen, generation: number): boolean =>
-  (view.status === 'failed' || isLooping(view)) &&
-  isOf({ ...view, observed_generation: view.observed_generation ?? generation }, generation);
+  (view.status === 'failed' || isLooping(view)) && isOf(view, generation);

@@ -6,15 +6,14 @@ import Type, { type Static } from 'typebox';
 import { decoder } from '../../../lib/decode.ts';
 import type { Outcome } from '../../../lib/rpc/partition-client.ts';
 import { timestamp } from '../../../lib/time/timestamp.ts';
-import { nullable } from '../../../schemas/api/nullable.ts';
 import { NetworkName } from '../../../schemas/ids.ts';
 import { succeeded } from '../../call.ts';
 import type { Asker } from './actors.ts';
 import type { NetworkKeeper } from './networks/networks.ts';
 import { Refusal } from './refusal.ts';
 
-/** The other fields stay as the owner wrote them; one of the last release has not this field. */
-const Shown = Type.Object({ network: NetworkName, files_changed_at: Type.Optional(nullable(Type.String())) });
+/** The other fields stay as the owner wrote them. */
+const Shown = Type.Object({ network: NetworkName, files_changed_at: Type.String() });
 type Shown = Static<typeof Shown>;
 const decodeShown = decoder(Type.Object({ data: Type.Union([Shown, Type.Array(Shown)]) }));
 
@@ -31,10 +30,9 @@ export async function withFilesChanged(
   const changed = new Map(
     await Promise.all(names.map(async (name) => [name, await networkChangedMs(asker, name, networks)] as const)),
   );
-  const withTime = (peer: Shown): Shown => {
-    const [own, ofNetworkMs] = [peer.files_changed_at, changed.get(peer.network)];
-    const isKnown = typeof own === 'string' && ofNetworkMs !== undefined;
-    return { ...peer, files_changed_at: isKnown ? timestamp(Math.max(Date.parse(own), ofNetworkMs)) : null };
+  const withTime = (peer: Shown) => {
+    const [ownMs, ofNetworkMs] = [Date.parse(peer.files_changed_at), changed.get(peer.network)];
+    return { ...peer, files_changed_at: ofNetworkMs === undefined ? null : timestamp(Math.max(ownMs, ofNetworkMs)) };
   };
   const shown = Array.isArray(data) ? data.map(withTime) : withTime(data);
   return { ...outcome, body: JSON.stringify({ data: shown, ...rest }) };

@@ -108,8 +108,8 @@ async function ask({ gatewayUrl, identity, seed, clock }: RenewalParts, signal: 
     const { status, body } = await post(url, { ...signed, signature }, signal, renewTimeoutMs);
     if (status === 200) return given(decodeEnrolled(body).data, identity);
     if (status === 401) return { kind: 'refused', reason: refusal };
-    if (status >= 500 || status === 429) return { kind: 'away', reason: `the gateway answers ${status}` };
-    return { kind: 'refused', reason: `the gateway answers ${status}: it may be of an older release` };
+    const isAway = status >= 500 || status === 429;
+    return { kind: isAway ? 'away' : 'refused', reason: `the gateway answers ${status}` };
   } catch (error) {
     const { cause, message } = error as Error;
     return { kind: 'away', reason: cause instanceof Error && cause.message !== '' ? cause.message : message };

@@ -52,7 +52,7 @@ const RestartStateStored = Type.Object({
   countedRun: nullable(Type.String()),
   pullDue: Type.Boolean(),
   ending: nullable(Type.Object({ run: Type.String(), why: Why })),
-  // The last release writes none of these.
+  // Absent in a state of before 0.2.0.
   start: Type.Optional(nullable(Count)),
   stopped: Type.Optional(Type.Array(Type.String())),
   hasBegun: Type.Optional(Type.Boolean()),
@@ -118,7 +118,7 @@ export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: Wait
   const restart = { ...blank, ...stored, want };
   if (attempt.phase === 'failed' && attempt.ended === true) {
     const { why } = restart;
-    // The last release writes `exited` for what has completed.
+    // Before 0.2.0, `exited` was written for what has completed.
     const isCompleted = why?.reason === 'exited' && why.exitCode === 0;
     return { ...restart, attempt: { phase: 'ended' }, why: isCompleted ? { ...why, reason: 'completed' } : why };
   }

@@ -75,7 +75,7 @@ interface Use {
 
 /**
  * Metadata: it changes nothing that runs, and has a route of its own (`PUT /:id/labels`). Stored
- * and sent only where it is not the default, as the last release knows nothing of it.
+ * and sent only where it is not the default.
  */
 const beside = { isSettable: true, isShown: false, isChangeable: false, affects: 'record' } as const satisfies Use;
 
@@ -321,7 +321,7 @@ export const schemasOf = <F extends FieldName, S extends TSchema = TSchema>(
 export const shownOf = <F extends FieldName>(names: readonly F[]) =>
   schemasOf(names, (field) => field.shown) as { readonly [N in F]: Fields[N]['shown'] };
 
-/** The same, where the last release has none of them. */
+/** The same, where each may be absent. */
 export const optionalOf = <F extends FieldName>(names: readonly F[]) =>
   schemasOf(names, (field) => Type.Optional(field.shown)) as { readonly [N in F]: TOptional<Fields[N]['shown']> };
 

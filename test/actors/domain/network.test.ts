@@ -55,6 +55,7 @@ const learn = (state: PartitionState, record: PeerRecord, more: Partial<PeerReco
     network: home,
     by: { tenant: record.tenant, peer: record.id },
     told: peerNoticeOf({ ...record, ...more }, 0),
+    incarnation: 0,
   });
 const goneOf = (record: PeerRecord, revoked: PeerRecord['revoked'] = []) =>
   ({
@@ -62,6 +63,7 @@ const goneOf = (record: PeerRecord, revoked: PeerRecord['revoked'] = []) =>
     network: home,
     by: { tenant: record.tenant, peer: record.id },
     told: { there: false, generation: record.generation + 1, revoked },
+    incarnation: 0,
   }) as const;
 const revokedRecord = (serial: string, more: Partial<RevokedRecord> = {}): RevokedRecord => ({
   kind: 'revoked',

@@ -13,7 +13,7 @@ import type { HostRoom } from '../../../schemas/wire/host.ts';
 import { h1, h2, h3, hostRecord, none, region, roomy, stateOf } from '../support/records.ts';
 
 /** The rest of a heartbeat that has nothing to say. */
-const quiet = { orphans_held: 0, faults: [], room: {} };
+const quiet = { orphans_held: 0, volumes_left: 0, faults: [], room: {} };
 
 function fleetAt(startMs = 0, hostUnknownMs = 100) {
   let nowMs = startMs;

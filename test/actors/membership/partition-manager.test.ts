@@ -266,7 +266,7 @@ t.test('a partition that cannot be released is served on, and given away later',
       for (let round = 0; round < rounds && !until(); round++) {
         renewal++;
         for (const id of others) {
-          members.set(id, encodeValue({ id, state: 'live', renewal, partitions: [], refused: [], journals: true }));
+          members.set(id, encodeValue({ id, state: 'live', renewal, partitions: [], refused: [] }));
         }
         await world.until(until, limits.leaseRenewMs);
       }

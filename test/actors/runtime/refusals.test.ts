@@ -97,7 +97,7 @@ t.test('messages between partitions are heard as often as they come', async (t) 
   const partition = await serving(t);
   const by = { tenant: acme, peer: peerId() };
   const told = { there: false, generation: 1, revoked: [] } as const;
-  const ask = { type: 'network.learn', network: home, by, told, op: operation() } as const;
+  const ask = { type: 'network.learn', network: home, by, told, incarnation: 0, op: operation() } as const;
   t.equal((await writeOf(partition, ask)).code, 'not_found');
   await writeOf(partition, { type: 'network.create', network: home, made: madeNetwork(), op: operation() });
   t.equal((await writeOf(partition, ask)).code, 'ok');

@@ -57,6 +57,7 @@ const beat = (sender: Sender, session: number): void =>
       used: none,
       engine: 'e',
       orphans_held: 0,
+      volumes_left: 0,
       faults: [],
       room: {},
     }),

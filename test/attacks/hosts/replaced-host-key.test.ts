@@ -84,6 +84,7 @@ async function agentWith(t: Test, { nats }: Ground, user: KeyPair, jwt: string):
           used: none,
           engine: 'hostile',
           orphans_held: 0,
+          volumes_left: 0,
           faults: [],
           room: {},
         }),

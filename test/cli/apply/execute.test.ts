@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { carryOut, type Work } from '../../../cli/apply/execute.ts';
 import { foreseen } from '../../../cli/apply/foresee.ts';
-import { findAll, type Found } from '../../../cli/apply/found.ts';
+import type { Found } from '../../../cli/apply/found.ts';
 import { planOf } from '../../../cli/apply/plan.ts';
 import { planText, valueOf } from '../../../cli/apply/show.ts';
 import { Output } from '../../../cli/terminal/output.ts';
@@ -14,7 +14,8 @@ async function start(t: Test, answers: Readonly<Record<string, Scripted>> = {}, 
   const usual: Scripted = { status: 200, body: { data: { id: 'made', version: 1, updated_at: null } } };
   const { url, asked } = await farEnd(t, (response, { method, path }) => {
     const { status, body } = answers[`${method} ${path}`] ?? usual;
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const headers = { 'content-type': 'application/json', 'longshore-generation': '2' };
+    response.writeHead(status, headers).end(JSON.stringify(body));
   });
   const { env, stdin } = process;
   const [stdout, stderr] = [new Output(process.stdout), new Output(process.stderr)];
@@ -158,11 +159,10 @@ t.test('a tag is looked at again where the file says so, and what it names decid
     const { work } = await start(t, {
       [`PUT ${path}`]: { status: 200, body: { data: {} } },
       [`GET ${compute}/id-of-web/status`]: { status: 200, body: { data: view } },
-      [`GET ${compute}/id-of-web/wait?until=settled&generation=2&stable_seconds=0&job=false&status=running&timeout=1`]:
-        {
-          status: 200,
-          body: { data: { ...view, outcome: 'done' } },
-        },
+      [`GET ${compute}/id-of-web/wait?until=settled&generation=2&stable_seconds=0&job=false&timeout=1`]: {
+        status: 200,
+        body: { data: { ...view, outcome: 'done' } },
+      },
     });
     const { done, error } = await carryOut({ ...work, isDetached: false }, steps);
     t.equal(error, undefined);
@@ -182,25 +182,6 @@ t.test('one that has failed is started again, changed or not', async (t) => {
     await carryOut(work, planOf(wanted, { ...empty, containers: new Map([['web', failed]]) }).steps);
     t.same(requests(), expected);
   }
-});
-
-t.test('a server without documents is named as one', async (t) => {
-  const container = { id: 'a', name: 'web', env: {}, status: 'running' };
-  for (const status of [404, 503]) {
-    const { work, requests } = await start(t, {
-      'GET /api/v2/containers?limit=1000': { status, body: { error: 'not_found' } },
-      [`GET ${compute}`]: { status: 200, body: { data: [container] } },
-    });
-    for (const file of [{ name: 'shop' }, {}])
-      await t.rejects(
-        findAll(work.context, wantedIn({ ...file, containers: { db: { image: 'db' } } })),
-        /of an earlier release, and has no documents of containers: upgrade its actors and gateways/,
-      );
-    t.notOk(requests().some((request) => !request.startsWith('GET')));
-  }
-  const { work } = await start(t, { [`POST ${containers}`]: { status: 405, body: { error: 'method_not_allowed' } } });
-  const { error } = await carryOut(work, planOf(wantedIn({ containers: { web: { image: 'a' } } }), empty).steps);
-  t.match(error, { name: 'Refused', message: /the server is of an earlier release/ });
 });
 
 t.test('a refusal of the server is a fault of the file, and the effects of a write are shown before', async (t) => {

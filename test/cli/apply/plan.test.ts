@@ -102,6 +102,8 @@ t.test('the outcome of a plan, as text', (t) => {
 
 t.test('the action for a container that is as declared', (t) => {
   const wanted = wantedIn({ containers: { web: { image: 'web' } } });
+  const of = { generation: 1, last_generation: 1, from: {}, to: {}, at: '2026-11-24T12:00:00.000Z' };
+  const update = { ...of, phase: 'preparing', reason: null, message: null } as const;
   const rows: readonly (readonly [Partial<FoundContainer['status']>, Step['action']])[] = [
     [{}, 'keep'],
     [{ status: 'stopped', desired: 'stopped', reason: 'completed' }, 'keep'],
@@ -111,10 +113,7 @@ t.test('the action for a container that is as declared', (t) => {
     [{ status: 'backoff', reason: 'crash_loop' }, 'wait'],
     [{ status: 'pulling' }, 'wait'],
     [{ status: 'unknown' }, 'wait'],
-    [
-      { update: { phase: 'preparing', from: {}, to: {}, reason: null, message: null, at: '2026-11-24T12:00:00.000Z' } },
-      'wait',
-    ],
+    [{ update }, 'wait'],
   ];
   for (const [status, action] of rows) {
     const found = { ...empty, containers: new Map([['web', foundAs(wanted, 'web', status)]]) };
@@ -163,7 +162,7 @@ t.test('one that no file has made is taken over, and gets the project', (t) => {
   t.end();
 });
 
-t.test('one with the variable of the last release is taken over once, by its own file alone', (t) => {
+t.test('one with the variable of a development build of 0.2.0 is taken over once, by its own file alone', (t) => {
   const wanted = wantedIn({ name: 'shop', containers: { web: { image: 'web' } } });
   const made = (project: string | null): Found => {
     const one = foundAs(wanted, 'web');

@@ -133,6 +133,7 @@ t.test('describe says in words what inspect has as JSON', async (t) => {
     [`GET ${of}/policy`]: ok({ ...policy, health: { http: { port: 8080, path: '/up' }, interval: 10 } }),
     [`GET ${of}/secrets`]: ok({ env: { PW: 'pw' }, files: {} }),
     [`GET ${of}/events`]: ok([event]),
+    [`GET /api/v2/containers/${id}/spec`]: ok({ process: {} }),
   };
   const { longshore } = await commands(t, answers);
   const { code, out } = await longshore('describe', 'web');

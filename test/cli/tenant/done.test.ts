@@ -115,7 +115,7 @@ t.test('each change is told once, until the server says that it is done', async 
   t.match(await answer, { restart_count: 1 });
   t.same(told, ['web: pending', 'web: pulling', 'web: running']);
   const { timeout, ...query } = Object.fromEntries(asked[0] ?? []);
-  t.same(query, { until: 'settled', generation: '4', stable_seconds: '3', job: 'false', status: 'running' });
+  t.same(query, { until: 'settled', generation: '4', stable_seconds: '3', job: 'false' });
   t.ok(Number(timeout) <= 10);
 });
 
@@ -133,7 +133,8 @@ t.test('a failure ends the wait, with the exit code and the last lines of the lo
 });
 
 t.test('an update that was taken back, and one that another came after', async (t) => {
-  const update = { phase: 'rolled_back', from: {}, to: {}, reason: 'unhealthy', message: null, at: startedAt } as const;
+  const of = { generation: 1, last_generation: 1, from: {}, to: {}, at: startedAt };
+  const update = { ...of, phase: 'rolled_back', reason: 'unhealthy', message: null } as const;
   const back = await watching(t, [seen()], [{ outcome: 'rolled_back', update }]);
   await t.rejects(back.answer, /web was rolled back: unhealthy/);
   const { answer, asked } = await watching(
@@ -162,16 +163,6 @@ t.test('the command waits for the change that it made', async (t) => {
     ['4', '9'],
   );
   t.ok(told.includes('web: another change came after this one, and is waited for'), told.join('\n'));
-});
-
-t.test('a server of the release before, which knows statuses alone', async (t) => {
-  t.match(await (await watching(t, [seen()], [{}])).answer, { status: 'running' });
-  const job = { goal: goalOf({ ...defaultPolicy, restart: 'never' }) };
-  const { answer, asked } = await watching(t, [seen()], [completed], job);
-  t.match(await answer, { reason: 'completed' });
-  t.equal(asked[0]?.get('status'), 'stopped');
-  const broken = { ...completed, reason: null };
-  await t.rejects((await watching(t, [seen()], [broken], job)).answer, /web is stopped/);
 });
 
 t.test('after the time it goes on', async (t) => {

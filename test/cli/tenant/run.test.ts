@@ -38,9 +38,11 @@ t.test('a file of variables', (t) => {
   t.end();
 });
 
+const headers = { 'longshore-generation': '1' };
+
 t.test('run: in the network of the tenant, or in none', async (t) => {
   const id = '01a20000-0000-7000-8000-000000000001';
-  const made = { status: 201, body: { data: { id, name: 'web' } } };
+  const made = { status: 201, body: { data: { id, name: 'web' } }, headers };
   const { longshore, asked } = await commands(t, { 'POST /api/v2/containers': made });
   t.equal((await longshore('run', '-d', 'nginx')).code, 0);
   t.equal((await longshore('run', '-d', 'nginx', '--network', 'none')).code, 0);
@@ -57,7 +59,7 @@ t.test('run: a container of the name that is being removed is waited for', async
   const id = '01a20000-0000-7000-8000-000000000001';
   const taken = { status: 422, body: { error: 'invalid', details: { name: ['has already been taken'] } } };
   const answers = {
-    'POST /api/v2/containers': [taken, { status: 201, body: { data: { id: `${id}2`, name: 'web' } } }],
+    'POST /api/v2/containers': [taken, { status: 201, body: { data: { id: `${id}2`, name: 'web' } }, headers }],
     'GET /api/v2/compute': ok([{ id, name: 'web', status: 'removing' }]),
     [`GET /api/v2/compute/${id}/wait`]: ok({ status: 'removing' }),
     [`GET /api/v2/compute/${id}2/policy`]: ok({ restart: 'always', health: null }),

@@ -155,7 +155,7 @@ containers:
     t.match(await ok(['apply', '-f', path]), /> container one .*\n= container two\n[^]*Done: container one changed/);
   });
 
-  await t.test('containers of the last release are taken over once', async (t) => {
+  await t.test('containers of development builds of 0.2.0 are taken over once', async (t) => {
     const path = write('mark.yml', `name: mark\ncontainers: {four: {image: '${imageOf(rig)}', mem_limit: 16m}}`);
     const mark = ['-e', 'LONGSHORE_APPLY=mark'];
     await ok(['run', imageOf(rig), '--name', 'four', '--memory', '16m', ...mark]);

@@ -2,18 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
-import { settings as actorsSettings } from '../../../actors/settings.ts';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { freePort, type Server } from '../../../dev/process/process.ts';
 import { startProgram, type ServingName } from '../../../dev/stack/programs.ts';
 import type { NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../../dev/tokens.ts';
-import { settings as gatewaySettings } from '../../../gateway/configuration/settings.ts';
-import { settings as agentSettings } from '../../../host-agent/settings.ts';
-import { formerNames, type Settings } from '../../../lib/config.ts';
 import type { Lifetime } from '../../support/runner/lifetime.ts';
-import { parseDuration } from '../../../lib/time/duration.ts';
 import type { Issuer } from './client.ts';
 
 /** A program that can be killed and started again with the same settings. */
@@ -74,24 +69,6 @@ export const urlOf = (port: number, path: string): string => `http://127.0.0.1:$
 export const caOf = ({ caFile }: NatsAccess): Record<string, string> =>
   caFile === undefined ? {} : { NATS_CA_FILE: caFile };
 
-const settingsTables = { actors: actorsSettings, gateway: gatewaySettings, 'host-agent': agentSettings };
-
-/** The last release has former names, and takes lengths of time in milliseconds. */
-function settingsOf(
-  program: ServingName,
-  compiled: string,
-  settings: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  if (compiled === thisRelease) return settings;
-  const table: Settings = settingsTables[program];
-  const theirs = Object.entries(settings).map(([name, value]) => {
-    const ms = parseDuration(value);
-    const former = formerNames(name, table[name]?.replaces).at(-1) ?? name;
-    return [former, ms === undefined ? value : String(ms)];
-  });
-  return Object.fromEntries(theirs) as Record<string, string>;
-}
-
 export async function startRunning(
   t: Lifetime,
   name: ServingName,
@@ -101,16 +78,7 @@ export async function startRunning(
 ): Promise<Running> {
   let compiled = first;
   const launch = async (): Promise<Server> =>
-    startProgram(
-      {
-        name,
-        settings: settingsOf(name, compiled, settings),
-        readyUrl,
-        logFile: join(folder, `${name}.log`),
-        compiled,
-      },
-      process.env,
-    );
+    startProgram({ name, settings, readyUrl, logFile: join(folder, `${name}.log`), compiled }, process.env);
   let server = await launch();
   t.teardown(async () => {
     if (server.exit() === undefined) await server.stop();

@@ -40,7 +40,7 @@ export interface World {
   readonly nc: NatsConnection;
   /** Programs by place; with one actors process there is no a2. */
   readonly processes: ReadonlyMap<Place, Controlled>;
-  /** Where a program writes its heap in use (heap-preload.ts); `undefined` for a server. */
+  /** The file with the heap in use of a program (heap-preload.ts); `undefined` for a server. */
   heapFile(place: Place): string | undefined;
   /** Programs that ended by themselves; the harness started them again. */
   readonly endings: readonly string[];

@@ -7,7 +7,7 @@ import { signHostJwt } from '../../../lib/nats/host-credentials.ts';
 import { createProver, unsealText } from '../../../lib/nats/host-proof.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { UnsealAsk } from '../../../schemas/wire/unseal.ts';
+import type { UnprovedAsk } from '../../../schemas/wire/unseal.ts';
 
 const nowMs = Date.now();
 const [account, signing, foreign] = [createAccount(), createAccount(), createAccount()];
@@ -26,7 +26,7 @@ const jwtOf = (more: object = {}, issuer = accountOf()): Promise<string> =>
   signHostJwt(issuer, { host, publicKey: sender.user, expiresAtS, ...more });
 const jwt = await jwtOf();
 
-const ask: UnsealAsk = {
+const ask: UnprovedAsk = {
   v: 1,
   tenant: 'acme' as TenantId,
   id: 'c1' as ContainerId,
@@ -57,11 +57,11 @@ t.test('the signature covers all that is asked, and who asks', (t) => {
     { secret: { name: 'db', version: 2 } },
     { secret: undefined, registry: 'db' },
   ]) {
-    t.match(faultOf({ ask: { ...ask, ...more } as UnsealAsk }), /signature/, JSON.stringify(more));
+    t.match(faultOf({ ask: { ...ask, ...more } as UnprovedAsk }), /signature/, JSON.stringify(more));
   }
   t.match(faultOf({ proof: { ...proofWith(jwt), atMs: nowMs + 1 } }), /signature/, 'and when');
   t.match(faultOf({ proof: proofWith(jwt, createUser()) }), /signature/, 'by another key');
-  const login = { ...ask, secret: undefined, registry: 'r.example' } as UnsealAsk;
+  const login = { ...ask, secret: undefined, registry: 'r.example' } as UnprovedAsk;
   t.equal(unsealText(sender, login, 5).toString(), unsealLines('login\nr.example'));
   t.equal(unsealText(sender, ask, 5).toString(), unsealLines('secret\ndb\n1'));
   t.end();

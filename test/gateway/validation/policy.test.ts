@@ -23,7 +23,7 @@ t.test('absent fields have their defaults', (t) => {
     health: { ...timing, tcp: { port: 1 }, retries: 1 },
   });
   t.match(valueOf({ health: { command: ['true'] } }), { health: { command: ['true'], ...timing } });
-  t.same(valueOf({ health: { none: true } }), { ...defaultPolicy, no_check: true }, 'beside what older programs know');
+  t.same(valueOf({ health: { none: true } }), { ...defaultPolicy, no_check: true }, 'beside `health`');
   t.end();
 });
 

@@ -33,7 +33,7 @@ t.test('room: in steps, so that an idle host says the same again, and silent on 
 t.test('a heartbeat with room, and with more of it than this release knows', (t) => {
   const decode = decoder(Beat);
   const used = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
-  const beat = { v: 1, session: 1, used, engine: '', orphans_held: 0, faults: [] };
+  const beat = { v: 1, session: 1, used, engine: '', orphans_held: 0, volumes_left: 0, faults: [] };
   const read = (more: object) => decode(Buffer.from(JSON.stringify({ ...beat, ...more }))).room;
   t.same(read({ room: {} }), {});
   t.match(read({ room: { ports: 3, gpus: 1 } }), { ports: 3 });

@@ -34,9 +34,8 @@ export function answersFor(state: State, partition: number, held: readonly numbe
   const base = { v: 1, cluster: state.answeringCluster, partitions, partition, incarnation, epoch, revision } as const;
   const isHome = partition === partitionOf(host, partitions);
   const orphan_word = isHome ? state.orphanApprovals : null;
-  const draining = isHome ? false : null;
   const isSame = held?.[0] === epoch && held[1] === revision;
-  if (isSame) return [{ ...base, part: 0, parts: 1, same: true, containers: [], hold: [], orphan_word, draining }];
+  if (isSame) return [{ ...base, part: 0, parts: 1, same: true, containers: [], hold: [], orphan_word }];
   const containers = [...state.containers.values()].filter(
     ({ tenant }) => partitionOf(tenant, partitions) === partition,
   );
@@ -52,7 +51,6 @@ export function answersFor(state: State, partition: number, held: readonly numbe
     containers: each,
     hold: part === 0 ? hold : [],
     orphan_word,
-    draining,
   }));
 }
 

@@ -47,7 +47,7 @@ async function agent(t: Test) {
         const given = answer(report);
         if (given === 'silent') throw new Error('no answer');
         sent.push(report);
-        return Promise.resolve(Buffer.from(JSON.stringify({ ...protocolFields, ...given })));
+        return Promise.resolve(Buffer.from(JSON.stringify({ ...protocolFields, memory: 'm', ...given })));
       },
       everyMs: 1000,
       peersEveryMs: 1000,

@@ -64,6 +64,7 @@ function createHost({ nc }: Ground, key: HostKey) {
           used: { cpu_millis: 0, mem_bytes: 0, containers: 0 },
           engine: 'test',
           orphans_held: 0,
+          volumes_left: 0,
           faults: [],
           room: {},
         }),

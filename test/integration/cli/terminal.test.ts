@@ -13,7 +13,7 @@ const data = (value: unknown): Scripted => ({ status: 200, body: { data: value }
 t.test('colours are for a terminal, and not for a pipe', async (t) => {
   const image = { registry: 'docker.io', repository: 'library/web', tag: '1', digest: null };
   const web = { id: 'a', name: 'web', ...image, status: 'running', host_key: 'h1', ports: [], inserted_at: null };
-  const { url } = await farEnd(t, data([{ container: web }]));
+  const { url } = await farEnd(t, data([{ container: web, labels: {} }]));
   const { longshore, onTerminal } = commandLine(t);
   const env = { LONGSHORE_SERVER: url, LONGSHORE_TOKEN: 'a.b.c' };
   const shown = await onTerminal(['ps'], [], env);

@@ -18,7 +18,7 @@ const answers: Partial<Record<Ask['type'], AnswerOf>> = {
   'host.remove': okData({}, 'accepted'),
   'host.join_token': okData({ key: 'h1' }),
   'host.enrol': okData({ host: 'h1', region: 'eu', cluster: 'c', natsUrls: [], jwt: 'jwt' }, 'created'),
-  'peer.update': okData({ network: 'office' }),
+  'peer.update': okData({ network: 'office', files_changed_at: '2026-11-28T00:00:00.000Z' }),
   'peer.remove': { code: 'no_content', body: '' },
   'peer.token.remove': { code: 'no_content', body: '' },
   'peer.link.remove': { code: 'no_content', body: '' },

@@ -92,7 +92,7 @@ function computeRoutes(t: Test, url: string) {
     const merge = { ...bearer, 'content-type': 'application/merge-patch+json', 'if-match': '"a", "b"' };
     t.equal((await call(url, path, patch)).status, 200);
     t.equal((await call(url, path, { ...patch, headers: merge })).status, 200);
-    t.match(owner.asks.at(-1), { type: 'container.update', patch: { tag: '2' }, declared: ['"a"', '"b"'] });
+    t.match(owner.asks.at(-1), { type: 'container.update', patch: { tag: '2' }, when: { match: ['"a"', '"b"'] } });
     t.equal((await call(url, path, { ...patch, body: '{"name":"x"}' })).status, 422);
     t.equal((await call(url, path, { ...patch, body: '[' })).status, 400);
     t.equal((await call(url, compute, post('{"name":"x"}', merge))).status, 415, 'a create is no patch');

@@ -288,10 +288,6 @@ for (const engine of usualEngines) {
       await until('the rest', () => second.frames.length === 2);
       t.same(idsOf(second.frames), ['1-8-1', '1-9-0'], 'from the middle of a message on');
       second.leave();
-      const before = await listen(t, url, { ...ofTenant, 'last-event-id': `12.${middle?.id ?? ''}` });
-      await until('the rest', () => before.frames.length === 2);
-      t.same(idsOf(before.frames), ['1-8-1', '1-9-0'], 'an id of the last release');
-      before.leave();
       const away: [id: string, reason: string][] = [
         ['garbage', 'unknown'],
         ['2-8-1', 'unknown'],

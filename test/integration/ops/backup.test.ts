@@ -77,7 +77,7 @@ t.test('a stream is saved as it is at one moment while a publisher writes to it'
   );
 });
 
-t.test('a manifest is under a checksum; one of the last release is restored without', async (t) => {
+t.test('a manifest is under a checksum; one of before 0.2.0 is restored without', async (t) => {
   const folder = newFolder(t);
   await freshCluster();
   await backUp(folder);

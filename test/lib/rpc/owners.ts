@@ -6,7 +6,7 @@ import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { Test } from 'tap';
 import { decodeAsks } from '../../../lib/rpc/decode.ts';
 import { PartitionClient, type LaneKind, type Outcome, type RetryReason } from '../../../lib/rpc/partition-client.ts';
-import { addressOf, protocolOfAsk, type Ask, type Question } from '../../../schemas/wire/asks.ts';
+import { addressOf, protocolOfAsk, type Ask, type NewAsks, type Question } from '../../../schemas/wire/asks.ts';
 import { encodeAnswer, encodeAnswers, notOwner } from '../../../schemas/wire/codec.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
 import { protocolVersion } from '../../../schemas/wire/version.ts';
@@ -17,6 +17,8 @@ import { World } from '../../sim/world/time.ts';
 import { ofPartition } from './support.ts';
 
 const tripMs = 1;
+/** Asks that an owner of the last release does not know. */
+const newAsks: NewAsks = { 'metadata.list': protocolVersion, 'metadata.put': protocolVersion };
 const calm: Weather = {
   delayMs: () => tripMs / 4,
   copies: () => 1,
@@ -95,6 +97,7 @@ function stageIn(world: World, nats: Nats, partitions: number, change: (nc: Nats
   };
   const client = new PartitionClient({
     requestDeadlineMs: 10_000,
+    newAsks,
     clock: process.clock,
     log: quietLog,
     meters: {
@@ -151,7 +154,7 @@ function createOwner(
       if (!serves.has(partition)) return [encodeAnswer({ index, code: notOwner, body: '' })];
       executed.push('op' in ask ? ask.op : ask.rid);
       if (stalled.has(partition)) return [];
-      if (protocol < protocolOfAsk(ask)) return [encodeAnswer({ index, code: 'internal', body: '' })];
+      if (protocol < protocolOfAsk(ask, newAsks)) return [encodeAnswer({ index, code: 'internal', body: '' })];
       return [encodeAnswer({ index, code: 'ok', body: `"${name} ${partition}"` })];
     });
     const answers = encodeAnswers(lines, hasName ? name : undefined);

@@ -21,7 +21,7 @@ t.test('one release away is understood, two are refused with what to do', (t) =>
     t.equal(protocolOf({ protocol }), protocol);
   for (const protocol of [protocolVersion - 2, protocolVersion + 2, 2.5, '2', null]) {
     t.throws(() => protocolOf({ protocol }), ProtocolError, `${protocol}`);
-    t.throws(() => protocolOf({ protocol }), /understands 2 to 4: upgrade one release at a time/);
+    t.throws(() => protocolOf({ protocol }), /understands 3 to 5: upgrade one release at a time/);
   }
   t.end();
 });
@@ -54,13 +54,13 @@ t.test('a batch of answers says who answers', (t) => {
   const answers = [{ index: 0, code: 'ok', body: '{"data":1}' }];
   t.same(decodeAnswerPart(encodeAnswers(lines, 'one')), { answers, protocol: protocolVersion, owner: 'one' });
   for (const [head, owner] of [
-    ['2\n', undefined],
-    ['2 one more of the next release\n', 'one'],
-    ['2 a.b\n', undefined],
-    ['2 >\n', undefined],
-    [`2 ${'x'.repeat(65)}\n`, undefined],
+    ['3\n', undefined],
+    ['3 one more of the next release\n', 'one'],
+    ['3 a.b\n', undefined],
+    ['3 >\n', undefined],
+    [`3 ${'x'.repeat(65)}\n`, undefined],
   ] as const)
-    t.same(decodeAnswerPart(`${head}${lines.join('\n')}`), { answers, protocol: 2, owner }, head);
+    t.same(decodeAnswerPart(`${head}${lines.join('\n')}`), { answers, protocol: 3, owner }, head);
   t.throws(() => decodeAnswerPart(`9 one\n${lines.join('\n')}`), ProtocolError);
   t.end();
 });

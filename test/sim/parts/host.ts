@@ -232,7 +232,8 @@ class Agent {
 
   #beat(): void {
     if (this.#session === undefined) return;
-    const said = { session: this.#session, used: unused, engine: 'sim', orphans_held: 0, faults: [], room: {} };
+    const quiet = { orphans_held: 0, volumes_left: 0, faults: [], room: {} };
+    const said = { session: this.#session, used: unused, engine: 'sim', ...quiet };
     const beat = { v: 1, ...protocolFields, ...said };
     this.#connection.publish(subjects.hostBeat(agentOf(this.#options.key)), JSON.stringify(beat));
   }

@@ -4,7 +4,7 @@ import { create, type Creation } from '../../../../actors/domain/container/creat
 import * as documents from '../../../../actors/domain/container/spec.ts';
 import { handleUpdate } from '../../../../actors/domain/container/updates.ts';
 import { containerStatusView } from '../../../../actors/domain/container/view.ts';
-import { desiredOf, protocolOfContainer } from '../../../../actors/domain/desired.ts';
+import { desiredOf } from '../../../../actors/domain/desired.ts';
 import { memberOf } from '../../../../actors/domain/members.ts';
 import type { TurnContext } from '../../../../actors/domain/turn.ts';
 import type { ContainerRecord, NetworkSeen } from '../../../../schemas/api/container.ts';
@@ -102,12 +102,10 @@ t.test('mode none: no member, no address, and its host gives it no network', (t)
   t.same([isIn(id), members(), get(id).ipv4, network(id)], [false, 0, undefined, null]);
   t.match(desired(id), none);
   t.match(documents.specOf(get(id)), none);
-  t.equal(protocolOfContainer(get(id)), 3, 'an agent of the last release leaves it as it is');
   const usual = make('store');
   t.match(documents.specOf(get(usual)), tenant, 'the usual mode is shown');
   t.notOk('network' in get(usual).spec, 'and not stored');
   t.notOk('network' in desired(usual)!);
-  t.equal(protocolOfContainer(get(usual)), 0);
   t.end();
 });
 
@@ -145,7 +143,6 @@ t.test('a tenant has so many members, and a later container is none until an upd
   t.match(network(id), { ipv4: null, names: [], state: 'unavailable', reason: 'too_many_members' });
   t.match(network(id)?.message, /10000 members/);
   t.match(desired(id), none, 'its host gives it no network');
-  t.equal(protocolOfContainer(get(id)), 3);
   t.match(documents.specOf(get(id)), tenant, 'what it declares stays');
   put(id, { labels: { a: 'b' } });
   t.equal(get(id).spec.leftOut, true, 'labels are no update');

@@ -68,7 +68,7 @@ t.test('a label changes nothing that runs', (t) => {
   t.end();
 });
 
-t.test('a record of the last release has none', (t) => {
+t.test('a record of before 0.2.0 has none', (t) => {
   const one = world();
   t.ok(isWellFormed(one.record()));
   t.match(one.read(one.get()), { data: { labels: {} } });

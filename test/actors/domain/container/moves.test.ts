@@ -136,7 +136,7 @@ t.test('every host that it has left data on is named, until it is gone there', (
   t.same(shown().hosts, [h1, 'h3', h2], 'it was away before its copy there said what it has');
   const { left: _, leftBefore: __, ...old } = record;
   record = { ...old, left: { host: h1, volumes: ['/data'], atMs: nowMs } };
-  t.same(shown().hosts, [h1], 'a record of the last release');
+  t.same(shown().hosts, [h1], 'a record of before 0.2.0');
   for (const key of names.slice(4)) go(key, ['/data']);
   t.same(shown().hosts, ['h10', 'h9', 'h8', 'h7', 'h6', 'h5', 'h4', h1]);
   go(h2, ['/data']);

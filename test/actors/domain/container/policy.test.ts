@@ -123,7 +123,7 @@ t.test('a check that the engine carries out comes with an update, and goes with 
   t.end();
 });
 
-t.test('an image whose check is switched off: an update, said in a way that older programs pass over', (t) => {
+t.test('an image whose check is switched off: an update, and stored beside `health`', (t) => {
   const { put, get, record, told, tell } = world(container({ policy: policyOf({ health: tcp }) }));
   put(policyOf({ no_check: true }));
   t.match(get(), { data: { health: { none: true } } });
@@ -162,7 +162,7 @@ t.test('a container that has run to its end counts as stopped', (t) => {
 
 t.test('its host hears with which generation it was last started', (t) => {
   const { record, tell, start, told, put } = world(job('on_failure'));
-  t.equal(told()?.start, undefined, 'a record of the last release');
+  t.equal(told()?.start, undefined, 'a record of before 0.2.0');
   tell('stopped', completed, { ended: true });
   start();
   const { generation } = record();

@@ -51,9 +51,7 @@ function world(more: Partial<ContainerRecord> = {}) {
     policy: (policy: object) => write('policy.put', { policy: { ...defaultPolicy, ...policy } }),
     stop: () => write('container.stop', {}),
     rollback: (version: number) => write('container.rollback', { version }),
-    /**
-     * Changes it as an owner of the last release does, which keeps fields that it does not know.
-     */
+    /** Changes it as an owner of before 0.2.0 did, which kept fields that it did not know. */
     put: (change: Partial<ContainerRecord>) =>
       apply(state, { records: [{ ...record(), ...change }], deletes: [], events: [], effects: [] }),
     tell: (

@@ -32,7 +32,7 @@ t.test('of those that were placed on it', (t) => {
     );
   t.same(judge(h1, moved.id), { kind: 'accepted', name: moved.spec.name }, 'also when it runs elsewhere now');
   t.same(judge(h2, moved.id), { kind: 'accepted', name: moved.spec.name });
-  t.same(judge(h1, gone.id), { kind: 'accepted', name: undefined }, 'and when a release before removed it');
+  t.same(judge(h1, gone.id), { kind: 'accepted', name: undefined }, 'and when a release before 0.2.0 removed it');
   t.same(judge(h1, named.id), { kind: 'accepted', name: 'migrate' }, 'a job that was removed before its first report');
   t.same(judge(h2, gone.id), { kind: 'refused' });
   t.same(judge(h1, containerId()), { kind: 'refused' }, 'nobody knows it');
@@ -53,7 +53,7 @@ t.test('of those that were placed on it', (t) => {
 
 const servedBy = (host: HostKey): NetworkServer => ({
   ...{ network: home, host, key: 'key', port: 51820, mtu: null, ipv4_pool: '10.86.0.0/24', ipv6_pool: null },
-  tenants: null,
+  ...{ tenants: null, certificate: '1a' },
 });
 
 t.test('of peers in the VPN networks that it serves', (t) => {

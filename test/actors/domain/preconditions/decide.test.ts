@@ -1,7 +1,7 @@
 import t from 'tap';
 import { decideRead, decideWrite } from '../../../../actors/domain/decide.ts';
 import type { Changes } from '../../../../actors/domain/turn.ts';
-import { earlierTag, isMet, splitHead, withHead, type Conditions } from '../../../../schemas/api/etag.ts';
+import { isMet, splitHead, withHead, type Conditions } from '../../../../schemas/api/etag.ts';
 import type { Ask, WriteAsk } from '../../../../schemas/wire/asks.ts';
 import { operation, specOf } from '../../support.ts';
 import { acme, apply, container, contextOf, fleetHost, fleetOf, h1, stateOf } from '../../support/records.ts';
@@ -64,18 +64,6 @@ t.test('changes by hosts, clocks and placement are not declared', (t) => {
   done({ records: [next], deletes: [], events: [], effects: [] });
   t.same(read().head, { ...before.head, generation: generation + 1 });
   t.not(read().body, before.body);
-  t.end();
-});
-
-t.test('a gateway of the last release names ETags that it gave, or that another gave', (t) => {
-  const { read, write } = world();
-  const patch = (tag: string, declared: readonly string[]) => write('container.update', { patch: { tag }, declared });
-  const earlier = () => earlierTag(read().body.slice('{"data":'.length));
-  t.equal(patch('2', ['"other"']).code, 'precondition_failed');
-  t.equal(patch('2', [earlier()]).code, 'ok');
-  t.equal(patch('3', [read().head?.etag ?? '']).code, 'ok');
-  t.equal(patch('3', []).code, 'precondition_failed');
-  t.notOk(patch('4', [earlier()]).head, 'it asks for no ETag');
   t.end();
 });
 

@@ -93,7 +93,7 @@ t.test('the version of the refused login decides, and no clock', (t) => {
   };
   world.login();
   t.same(tried(world.tryAgain()), [id]);
-  t.same(say(), [], 'an agent of the release before does not say');
+  t.same(say(), [], 'an agent of before 0.2.0 did not say');
   t.same(say(0), [id], 'told after the login was put, and pulled without one');
   t.same(world.record(id).observed.refused_login, undefined, 'of another pull');
   t.same(say(1), [], 'refused with this login');

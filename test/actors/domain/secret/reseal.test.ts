@@ -22,8 +22,8 @@ function stage() {
   world.put('db', 1);
   world.put('db');
   world.write(login(1));
-  const stale = (more: object = { tenants: true }) => {
-    const reply = world.read({ type: 'secret.stale', partition: 0, keyId: 'k2', ...more });
+  const stale = () => {
+    const reply = world.read({ type: 'secret.stale', partition: 0, keyId: 'k2' });
     return (bodyOf(reply) as { data: StaleSecret[] }).data;
   };
   const replace = (items: readonly StaleSecret[]) => {

@@ -65,6 +65,7 @@ class Ground {
           used: none,
           engine: 'e',
           orphans_held: 0,
+          volumes_left: 0,
           faults: [],
           room: {},
           ...says,

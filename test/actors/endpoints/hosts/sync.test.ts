@@ -20,6 +20,7 @@ import type { DirectoryMessage } from '../../../../schemas/wire/directory.ts';
 import { digestOfMembers } from '../../../../schemas/wire/members.ts';
 import { basisOf, digestOf } from '../../../../schemas/wire/set-digest.ts';
 import { partitionOf } from '../../../../schemas/wire/subjects.ts';
+import { protocolVersion } from '../../../../schemas/wire/version.ts';
 import { agentKey, agentOf, quietLog, tenantId } from '../../support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../../support/memory-store.ts';
 import { createPartition } from '../../support/partition.ts';
@@ -91,6 +92,7 @@ async function cluster(t: Test, partitions: number, processes = 1) {
         slices: createSlices({ monotonicMs: () => 0 }),
         log: quietLog,
         onRefused: (message: string) => void t.fail(message),
+        newParts: { process: protocolVersion },
       };
       answerSync(options, agentOf(h1), { v: 1, held: {}, ...more }, (text) => void said.push(text));
     }
@@ -264,15 +266,16 @@ t.test('an agent that does not know a part of a container leaves the container a
     const [answer] = ask({ protocol });
     return [answer?.hold, answer?.containers.filter(({ id }) => id === worker.id).map(({ process }) => process)];
   };
-  t.same(heldAndSent(2), [[worker.id], []]);
-  t.same(heldAndSent(3), [[], [{ user: '7' }]]);
+  t.same(heldAndSent(protocolVersion - 1), [[worker.id], []]);
+  t.same(heldAndSent(protocolVersion), [[], [{ user: '7' }]]);
 });
 
 t.test('members of the tenants that a host has containers of', async (t) => {
   const { ask, of, put, takeOver, fleet } = await cluster(t, 1);
   const { tenant, id: away } = of(0).away;
   const used = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
-  const heartbeat = { v: 1 as const, session: 1, used, engine: 'test', orphans_held: 0, faults: [], room: {} };
+  const quiet = { orphans_held: 0, volumes_left: 0, faults: [], room: {} };
+  const heartbeat = { v: 1 as const, session: 1, used, engine: 'test', ...quiet };
   const whole = ask({ digests: {}, members: {} });
   const [first] = whole;
   t.match(first, { tenants: [{ tenant, since: undefined }] });
@@ -354,7 +357,7 @@ t.test('peers of tenants in a VPN network that the host serves', async (t) => {
   );
 
   const served = { key, port: 7, mtu: null, ipv4_pool: '10.86.0.0/24', ipv6_pool: null };
-  const server = { ...served, tenants: null };
+  const server = { ...served, tenants: null, certificate: '1a' };
   const serve = (changes: number, ...hosts: readonly HostKey[]): boolean =>
     fleet.learn({ ...directory, changes, servers: hosts.map((host) => ({ network: home, host, ...server })) });
   t.ok(serve(2, h1));

@@ -52,7 +52,7 @@ t.test('the project of containers is a DNS label', (t) => {
   }
   const { faults } = readText('longshore.yml', 'name: My.App\ncontainers: {}\n', { folder: folderOf(t, 'y'), env: {} });
   t.match(faults, [{ field: 'name', message: /^must be a DNS label: / }]);
-  t.equal(projectOf({ env: { LONGSHORE_APPLY: 'My.App' } }), 'my-app', 'of a file of the last release');
+  t.equal(projectOf({ env: { LONGSHORE_APPLY: 'My.App' } }), 'my-app', 'of a file of a development build of 0.2.0');
   t.equal(projectOf({ env: { LONGSHORE_APPLY: 'My.App' }, project: 'shop' }), 'shop');
   t.end();
 });

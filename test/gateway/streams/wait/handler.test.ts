@@ -11,7 +11,7 @@ t.test('a run is up since it was seen, or for as long as its owner says; no wall
     monotonicMs += passedMs;
     return upMs({ ...(statusView('i', 'running') as unknown as StatusSeen), ...more });
   };
-  t.equal(seen(), 0, 'an owner of the release before says nothing');
+  t.equal(seen(), 0, 'its owner does not say');
   t.equal(seen(), 1000);
   t.equal(seen({ up_seconds: 7 }), 7000);
   t.equal(seen({ up_seconds: 0 }), 3000, 'another owner, which has just loaded it');

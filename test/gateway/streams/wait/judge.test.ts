@@ -16,7 +16,7 @@ function stepOf(goal: Goal, outcome: ReturnType<typeof refusal>, last?: Seen, up
 
 t.test('a status ends a wait, keeps it waiting or refuses it', (t) => {
   const view = statusView('i', 'pending') as never;
-  const is = (status: string) => okData(statusView('i', status));
+  const is = (status: string) => okData({ ...statusView('i', status), host_key: 'h' });
   t.equal(stepOf(until('running'), is('running')), 'ok');
   t.equal(stepOf(until('running'), is('pending')), 'wait');
   t.equal(stepOf(until('running'), is('failed')), 'wait', 'its host may not have heard of a start yet');
@@ -70,7 +70,7 @@ t.test('a wait ends when its status can not come any more', (t) => {
 t.test('a declaration is settled by what became of it', (t) => {
   const of = (fields: object) =>
     okData({ ...statusView('i', 'running'), generation: 3, host_key: 'h', observed_generation: 3, ...fields });
-  const update = (phase: string, generation = 3) => ({ update: { phase, generation } });
+  const update = (phase: string, generation = 3) => ({ update: { phase, generation, last_generation: generation } });
   const move = (phase: string, generation: number) => ({ move: { phase, generation } });
   const backWith = (last_generation: number) => ({ update: { phase: 'rolled_back', generation: 2, last_generation } });
   const ended = { status: 'stopped', desired: 'stopped', generation: 4, reason: 'completed', exit_code: 0 };

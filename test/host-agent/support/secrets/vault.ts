@@ -12,7 +12,7 @@ export interface Vault {
   /** A null value removes the version. */
   setSecret(tenant: string, name: string, version: number, value: string | null): void;
   setLogin(tenant: string, registry: string, login: { username: string; password: string } | null): void;
-  /** `silent`: as a control plane of the release before, which does not know the subject. */
+  /** `silent`: as a control plane without a gateway that serves the subject. */
   play(mood: 'open' | 'unavailable' | 'silent'): void;
   /** Asks of the agent, in order. */
   asks(): readonly UnsealAsk[];

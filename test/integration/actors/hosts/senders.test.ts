@@ -69,6 +69,7 @@ async function serving(t: Test) {
       used: none,
       engine: 'test',
       orphans_held: 0,
+      volumes_left: 0,
       faults: [],
       room: {},
     };

@@ -173,7 +173,7 @@ t.test('paths that an image declares in other ways', async (t) => {
   await process.stop();
 });
 
-t.test('data of a copy of the last release, which its image declares at a relative path', async (t) => {
+t.test('data of a copy of before 0.2.0, which its image declares at a relative path', async (t) => {
   const rig = await startRig(t);
   const { controlPlane, engine, registry } = rig;
   let process = rig.agent(quickly);
@@ -227,7 +227,7 @@ t.test('the agent is killed at a phase', async (t) => {
   await process.stop();
 });
 
-t.test('the volumes of a copy of the last release, which have no labels', async (t) => {
+t.test('the volumes of a copy of before 0.2.0, which have no labels', async (t) => {
   const rig = await startRig(t);
   const { controlPlane, engine } = rig;
   let process = rig.agent(quickly);
