@@ -41,7 +41,8 @@ export function routerSide(attachment: Attachment): string {
   const link = linkOf(attachment);
   const mac = macOf(id);
   return lines([
-    `link set ${link} up`,
+    // The kernel's table of neighbours is one for all namespaces, and questions fill it.
+    `link set ${link} arp off up`,
     `addr replace ${gateway.ipv6}/64 dev ${link} nodad`,
     ipv4 !== null && `neigh replace ${ipv4} lladdr ${mac} dev ${link} nud permanent`,
     `neigh replace ${ipv6} lladdr ${mac} dev ${link} nud permanent`,

@@ -1,8 +1,8 @@
 /**
  * The rules of the router namespace that decide who may send to whom, as a table of nftables. The
  * tenant of a packet follows from both its interface and its source address: in IPv6 a process
- * needs no right to send from any address. It is let through to the members of that tenant alone.
- * Connections between containers are not tracked, so both directions are looked up, and a removed
+ * needs no right to send from any address. It is let through to the members of that tenant alone,
+ * and each of them gets it by its own interface. Connections between containers are not tracked, so both directions are looked up, and a removed
  * member is cut at once. Pure.
  */
 import { linkPrefixes } from './link-names.ts';
@@ -143,6 +143,7 @@ export function wholeTable(elements: Elements, mesh: string): string {
     '  counter spoofed {\n  }',
     '  counter refused {\n  }',
     '  counter flooded {\n  }',
+    '  counter misled {\n  }',
     ...(['ipv4_addr', 'ipv6_addr'] as const).map(askers),
     ...declarations(elements),
     chain('refusing', refuse),
@@ -204,6 +205,14 @@ export function wholeTable(elements: Elements, mesh: string): string {
       ...refuse,
     ]),
     chain('own_answers', ['type filter hook output priority -300; policy accept;', 'notrack']),
+    // A route may be older than the sets, or changed by hand: it leads to no other container.
+    chain('deliveries', [
+      'type filter hook postrouting priority 0; policy drop;',
+      'oif "lo" accept',
+      ...families.map(({ ip, family }) => `oifname . ${ip} daddr @own${family} accept`),
+      `oifname "${linkPrefixes.wayOut}*" accept`,
+      'counter name misled',
+    ]),
     '}',
     '',
   ].join('\n');

@@ -10,17 +10,17 @@ export function framed(message: Buffer): Buffer {
   return bytes;
 }
 
-/** Calls `onMessage` for each message that arrives whole. */
-export function frames(socket: Socket, onMessage: (message: Buffer) => void): void {
+/** The messages that arrive whole. Reads no more while the last one is in use. */
+export async function* framesOf(socket: Socket): AsyncGenerator<Buffer, void> {
   let held: Buffer = Buffer.alloc(0);
-  socket.on('data', (chunk: Buffer) => {
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
     held = held.byteLength === 0 ? chunk : Buffer.concat([held, chunk]);
     while (held.byteLength >= lengthBytes) {
       const end = lengthBytes + held.readUInt16BE();
-      if (held.byteLength < end) return;
+      if (held.byteLength < end) break;
       const message = Buffer.from(held.subarray(lengthBytes, end));
       held = held.subarray(end);
-      onMessage(message);
+      yield message;
     }
-  });
+  }
 }

@@ -4,8 +4,8 @@
  */
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
-import { createConnection, isIPv6 } from 'node:net';
-import { frames, framed } from './frames.ts';
+import { createConnection, isIPv6, type Socket } from 'node:net';
+import { framed, framesOf } from './frames.ts';
 
 export interface UpstreamOptions {
   /** Addresses of name servers, in their order. */
@@ -122,9 +122,13 @@ function askTcp(query: Buffer, { address, port }: Server, ms: number): Promise<B
     };
     const timer = setTimeout(end, ms);
     socket.on('error', () => end()).on('close', () => end());
-    frames(socket, (answer) => {
-      if (answers(query, answer)) end(answer);
-    });
     socket.on('connect', () => socket.write(framed(query)));
+    void answerIn(socket, query).then(end, () => end());
   });
+}
+
+/** Resolves without an answer when the connection ends. */
+async function answerIn(socket: Socket, query: Buffer): Promise<Buffer | undefined> {
+  for await (const answer of framesOf(socket)) if (answers(query, answer)) return answer;
+  return undefined;
 }

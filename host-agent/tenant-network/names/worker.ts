@@ -4,9 +4,11 @@
  * to it.
  */
 import type { RemoteInfo, Socket as DatagramSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { watch } from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import { dirname } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { every } from '../../../lib/time/every.ts';
@@ -15,7 +17,7 @@ import { KnownNames } from '../../../schemas/wire/net.ts';
 import { nameserversIn } from '../../network/nameservers.ts';
 import { failed, reactTo, refused } from './answer.ts';
 import { Followed } from './followed.ts';
-import { frames, framed } from './frames.ts';
+import { framed, framesOf } from './frames.ts';
 import { Upstream } from './upstream.ts';
 import { zonesOf, type Zones } from './zones.ts';
 
@@ -100,11 +102,19 @@ export class Answering {
     });
     socket.setTimeout(idleMs, () => socket.destroy());
     socket.on('error', () => socket.destroy());
-    frames(socket, (query) => {
-      void this.#answer(query, source, 'tcp').then((answer) => {
-        if (answer !== undefined && socket.writable) socket.write(framed(answer));
-      });
-    });
+    void this.#answerAll(socket, source).catch(() => socket.destroy());
+  }
+
+  /**
+   * One query of a connection at a time, and others have their turns between two: a segment may
+   * hold thousands of queries. A client that does not read its answers is not read either.
+   */
+  async #answerAll(socket: Socket, source: string): Promise<void> {
+    for await (const query of framesOf(socket)) {
+      const answer = await this.#answer(query, source, 'tcp');
+      if (answer !== undefined && !socket.write(framed(answer))) await once(socket, 'drain');
+      await setImmediate();
+    }
   }
 
   async #answer(query: Buffer, source: string, transport: 'udp' | 'tcp'): Promise<Buffer | undefined> {

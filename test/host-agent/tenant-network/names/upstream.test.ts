@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import * as dns from 'dns-packet';
 import t, { type Test } from 'tap';
-import { frames, framed } from '../../../../host-agent/tenant-network/names/frames.ts';
+import { framed, framesOf } from '../../../../host-agent/tenant-network/names/frames.ts';
 import { Upstream, type UpstreamOptions } from '../../../../host-agent/tenant-network/names/upstream.ts';
 
 const source = 'fd5e::1';
@@ -43,7 +43,9 @@ async function nameServer(t: Test, react: (asked: Buffer) => readonly Buffer[]) 
   let asked = 0;
   const connections = createServer((socket) => {
     socket.on('error', () => undefined);
-    frames(socket, (message) => socket.write(framed(answerTo(message))));
+    void (async () => {
+      for await (const message of framesOf(socket)) socket.write(framed(answerTo(message)));
+    })().catch(() => undefined);
   });
   t.teardown(() => connections.close());
   const datagrams = createSocket('udp4');

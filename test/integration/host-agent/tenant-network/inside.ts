@@ -1,13 +1,76 @@
 /** A process in a sandbox: it connects, listens and sends as the test tells it. */
 import { createSocket } from 'node:dgram';
+import { Resolver } from 'node:dns/promises';
 import { createServer, connect } from 'node:net';
 import { obey } from '../../../support/sandbox.ts';
 
 const connectMs = 3000;
+const askMs = 2000;
+const datagramsAtOnce = 100;
+const pouring: (() => void)[] = [];
+let poured = 0;
 const received = new Map<number, string[]>();
 const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.message;
 
 const orders = {
+  /** Addresses of a name, as text, or the code of the error. */
+  ask: async (servers: readonly string[], name: string, type: 'A' | 'AAAA'): Promise<string> => {
+    const resolver = new Resolver({ timeout: askMs, tries: 2 });
+    resolver.setServers(servers);
+    try {
+      return (await resolver.resolve(name, type)).join();
+    } catch (error) {
+      return codeOf(error as Error);
+    }
+  },
+  /**
+   * Opens connections, and writes these bytes to each as fast as it takes them, until `rest`.
+   * @returns how many connections are open
+   */
+  pour: async (address: string, port: number, connections: number, base64: string, reads: boolean): Promise<number> => {
+    const bytes = Buffer.from(base64, 'base64');
+    const open = (): Promise<boolean> =>
+      new Promise((resolve) => {
+        const socket = connect({ host: address, port });
+        pouring.push(() => socket.destroy());
+        const write = (): void => {
+          let isTaken = true;
+          while (isTaken && socket.writable) {
+            isTaken = socket.write(bytes);
+            poured += bytes.byteLength;
+          }
+        };
+        if (reads) socket.resume();
+        socket.on('drain', write).on('error', () => resolve(false));
+        socket.once('connect', () => {
+          write();
+          resolve(true);
+        });
+      });
+    return (await Promise.all(Array.from({ length: connections }, open))).filter(Boolean).length;
+  },
+  /** The bytes that connections of `pour` have taken. */
+  poured: (): Promise<number> => Promise.resolve(poured),
+  /** Sends datagrams as fast as the kernel takes them, until `rest`. */
+  flood: (addresses: readonly string[], port: number, base64: string): Promise<void> => {
+    const bytes = Buffer.from(base64, 'base64');
+    const sockets = addresses.map((address) => createSocket(address.includes(':') ? 'udp6' : 'udp4'));
+    for (const socket of sockets) socket.on('error', () => undefined);
+    const timer = setInterval(() => {
+      for (const [at, socket] of sockets.entries())
+        for (let sent = 0; sent < datagramsAtOnce; sent++) socket.send(bytes, port, addresses[at], () => undefined);
+    });
+    pouring.push(() => {
+      clearInterval(timer);
+      for (const socket of sockets) socket.close();
+    });
+    return Promise.resolve();
+  },
+  /** Ends all that `pour` and `flood` do. */
+  rest: (): Promise<void> => {
+    for (const end of pouring.splice(0)) end();
+    return Promise.resolve();
+  },
   /** `ok`, or the code of the error. */
   connect: (address: string, port: number, from?: string): Promise<string> =>
     new Promise((resolve) => {

@@ -47,6 +47,10 @@ export interface Rig {
   peers(): Promise<ServedPeers>;
   put(body: string): Promise<{ readonly status: number; readonly body: string }>;
   inRouter(...command: readonly string[]): Promise<string>;
+  /** Packets that a counter of the rules has. */
+  counted(counter: 'spoofed' | 'refused' | 'flooded' | 'misled'): Promise<number>;
+  /** Starts both resolvers. */
+  resolvers(): void;
   /** A device outside, with a WireGuard configuration as `wg setconf` reads it. */
   device(configuration: string, addresses: readonly string[], routes: readonly string[]): Promise<Sandbox>;
   kill(): Promise<void>;
@@ -121,6 +125,16 @@ export async function startRig(t: Test): Promise<Rig> {
   };
   t.teardown(() => end('SIGTERM'));
   await start();
+  const resolvers = (): void => {
+    const main = join(repositoryRoot, 'dist/host-agent/tenant-network/names/main.js');
+    for (const which of ['first', 'second']) {
+      const resolver = spawn(process.execPath, ['--enable-source-maps', main], {
+        stdio: ['ignore', 'ignore', 'inherit'],
+        env: { ...env, DNS_RESOLVER: which, NET_NAMES_DIR: names, NET_ROUTER: router, LOG_LEVEL: 'error' },
+      });
+      t.teardown(() => resolver.kill('SIGTERM'));
+    }
+  };
 
   const sandbox = async (): Promise<Sandbox> => {
     const file = await makeSandbox(t, must);
@@ -133,6 +147,11 @@ export async function startRig(t: Test): Promise<Rig> {
     return {
       file,
       must: (...command) => must('nsenter', `--net=${file}`, ...command),
+      ask: (...args) => tell('ask', ...args),
+      pour: (...args) => tell('pour', ...args),
+      poured: () => tell('poured'),
+      flood: (...args) => tell('flood', ...args),
+      rest: () => tell('rest'),
       connect: (...args) => tell('connect', ...args),
       heard: (...args) => tell('heard', ...args),
       listen: (...args) => tell('listen', ...args),
@@ -171,9 +190,11 @@ export async function startRig(t: Test): Promise<Rig> {
     if (status !== 200) throw new Error(`${status} ${body}`);
     return JSON.parse(body) as NetworkState;
   };
+  const inRouter: Rig['inRouter'] = (...command) => must('ip', 'netns', 'exec', router, ...command);
   return {
     router,
     names,
+    resolvers,
     sandbox,
     device,
     put,
@@ -182,6 +203,10 @@ export async function startRig(t: Test): Promise<Rig> {
     kill: () => end('SIGKILL'),
     want,
     desire: async (...attached) => (await want({ attached: [...attached] })).attached,
-    inRouter: (...command) => must('ip', 'netns', 'exec', router, ...command),
+    inRouter,
+    counted: async (counter) => {
+      const listed = await inRouter('nft', 'list', 'counter', 'inet', 'longshore', counter);
+      return Number(/packets (\d+)/.exec(listed)?.[1]);
+    },
   };
 }
