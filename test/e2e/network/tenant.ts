@@ -1,9 +1,14 @@
 /** Requests of tests to containers in the network of their tenant. */
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { repositoryRoot } from '../../../dev/paths.ts';
 import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Rig } from '../support/rig.ts';
 import { open } from '../../integration/sessions/client.ts';
+import type { Orders } from '../../integration/host-agent/tenant-network/inside.ts';
+import { startInside, type Tell } from '../../support/sandbox.ts';
 
 export const compute = '/api/v2/compute';
 export const small = { cpu_limit: '0.5', mem_limit: '64m' };
@@ -39,4 +44,11 @@ export function tenantNetwork(rig: Pick<Rig, 'baseUrl'>) {
     hears: (client: Client, from: Container, address: string): Promise<string> =>
       prints(client, from, `nc -w 3 ${address} ${port} </dev/null`),
   };
+}
+
+/** Starts a process of the host in the network of a container, which obeys orders. */
+export async function inside(t: Test, { engine }: Pick<Rig, 'engine'>, { id }: Container): Promise<Tell<Orders>> {
+  const { NetworkSettings } = await engine.networked(id);
+  const program = join(repositoryRoot, 'dist/test/integration/host-agent/tenant-network/inside.js');
+  return startInside<Orders>(t, NetworkSettings.SandboxKey, program);
 }

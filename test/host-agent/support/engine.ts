@@ -22,6 +22,8 @@ export interface Inspected {
   readonly Mounts: readonly { readonly Type: string; readonly Name?: string; readonly Destination: string }[];
   readonly HostConfig: Record<string, unknown>;
   readonly NetworkSettings: {
+    /** The file of its network namespace. */
+    SandboxKey: string;
     Ports: Record<string, { HostIp: string; HostPort: string }[] | null>;
     Networks: Record<string, { Gateway: string; IPAddress: string }>;
   };
