@@ -55,7 +55,7 @@ export interface KeeperOptions {
 
 const Link = Type.Object({
   ifname: Type.String(),
-  operstate: Type.String(),
+  flags: Type.Array(Type.String()),
   mtu: Type.Integer(),
   addr_info: Type.Array(Type.Object({ local: Type.Optional(Type.String()) })),
 });
@@ -357,7 +357,8 @@ export class Keeper {
     isPlaced: boolean,
   ): Promise<void> {
     const { router } = this.#options;
-    const isUp = link?.operstate === 'UP' && link.mtu === mtu;
+    // The kernel sets `operstate` as much as a second later, and a pass may come before.
+    const isUp = link?.flags.includes('UP') === true && link.flags.includes('LOWER_UP') && link.mtu === mtu;
     if (isUp && isPlaced && this.#sides.get(name) === own + theirs) return;
     this.#sides.delete(name);
     await this.#inSandbox(namespace, async (enter) => {

@@ -272,6 +272,17 @@ t.test('a device that sends everything through the tunnel', { skip }, async (t) 
     t.same(await internet.heard(port), ['172.30.0.2 hello']);
   });
 
+  await t.test('a link is made once', async (t) => {
+    const shown = (): Promise<string> => rig.inRouter('sh', '-c', 'ip -o link | grep -E "ls[co]" | cut -d: -f1,2');
+    const before = await shown();
+    await rig.inRouter('ip', 'link', 'delete', /lso\w+/.exec(before)?.[0] ?? '');
+    await until('it is back', () => reaches(own, address));
+    const made = await shown();
+    t.ok(await own.ping(address));
+    for (let pass = 0; pass < 5; pass++) await rig.want({ attached, vpn, way_out });
+    t.equal(await shown(), made);
+  });
+
   await t.test('is reached by nobody there', async (t) => {
     t.not(await internet.connect('10.86.0.2', port), 'ok');
     await internet.send('10.86.0.2', port, 'unasked');
