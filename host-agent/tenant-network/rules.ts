@@ -2,8 +2,8 @@
  * The rules of the router namespace that decide who may send to whom, as a table of nftables. The
  * tenant of a packet follows from both its interface and its source address: in IPv6 a process
  * needs no right to send from any address. It is let through to the members of that tenant alone,
- * and each of them gets it by its own interface. Connections between containers are not tracked, so both directions are looked up, and a removed
- * member is cut at once. Pure.
+ * and each of them gets it by its own interface. Connections between containers are not tracked, so
+ * both directions are looked up, and a removed member is cut at once. Pure.
  */
 import { linkPrefixes } from './link-names.ts';
 import { containerLink } from './links.ts';
