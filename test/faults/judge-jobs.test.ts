@@ -54,6 +54,7 @@ t.test('a status that says how the last run ended', (t) => {
   t.notOk(isHonest(exited(143, 'stopped before its end'), run('b', 'agent', 143)), 'a code that is not its own');
   t.notOk(isHonest(stopped, run('b', 'itself', 0)));
   t.ok(isHonest(unclear, run('b', 'agent', 0)));
+  t.notOk(isHonest(unclear, run('b', 'agent', 143)), 'it did not end with 0');
   t.ok(isHonest(unclear, run('b', 'itself', 0, true)), 'it ended by itself while it was being stopped');
   t.notOk(isHonest(unclear, run('b', 'itself', 0)), 'nobody asked it to stop');
   const replaced = { mayRun: new Map(['b', 'c'].map((tag) => [tag, 1])) };

@@ -41,7 +41,8 @@ function isHonest({ status, reason, message, exit_code: code }: Status, job: Job
   const tags = [...job.mayRun.keys()];
   const isReplaced = tags.slice(0, -1).includes(last.tag);
   // The agent was about to stop it for another version, and cannot know that it came too late.
-  if (isReplaced && by === 'itself' && isOfAgentsStop({ status, code, message })) return true;
+  const isUnclear = status === 'failed' && code === null && isUnknown(message);
+  if (isReplaced && by === 'itself' && (isUnclear || isOfAgentsStop({ status, code, message }))) return true;
   switch (by) {
     case 'itself':
       return exitCode === 0
@@ -55,9 +56,7 @@ function isHonest({ status, reason, message, exit_code: code }: Status, job: Job
 }
 
 const isOfAgentsStop = ({ status, code, message }: Pick<Status, 'status' | 'message'> & { code: number | null }) =>
-  status === 'failed' &&
-  code === null &&
-  (message?.startsWith('stopped before its end') === true || isUnknown(message));
+  status === 'failed' && code === null && message?.startsWith('stopped before its end') === true;
 
 export function statusFaults(job: Job, runs: readonly Run[], status: Status): string[] {
   const last = runs.at(-1);
